@@ -77,6 +77,7 @@ def read_chunks(
                 lines = body.split(b"\n")
             if number == 1 and lines[0].startswith(BOM):
                 lines[0] = lines[0][len(BOM) :]
+                begin += len(BOM)
             for index, line in enumerate(lines):
                 if len(line) > max_line_bytes:
                     lines[index] = b""
@@ -91,6 +92,7 @@ def read_chunks(
             last = b"".join(carry)
             if number == 1 and last.startswith(BOM):
                 last = last[len(BOM) :]
+                offset += len(BOM)
             if last:
                 yield Chunk(number, offset, [last], (), True)
 

@@ -1,0 +1,153 @@
+"""The shapes of Claude Code's log lines, as far as they are used.
+
+Only the fields named here are decoded; the rest of a line is passed over undecoded. The vendor calls the format
+internal, so every field may be absent.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+MAX_COUNT = 2**53
+"""A larger token count cannot be meant: it is rejected with the row it stands in."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
+
+
+class CacheCreation(msgspec.Struct, gc=False):
+    """The breakdown of written tokens by lifetime."""
+
+    ephemeral_5m_input_tokens: Count | None = None
+    ephemeral_1h_input_tokens: Count | None = None
+
+
+class Iteration(msgspec.Struct, gc=False):
+    """One of the calls behind a response, with counters of its own."""
+
+    type: str | None = None
+    input_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_creation: CacheCreation | None = None
+
+
+class LoggedUsage(msgspec.Struct, gc=False):
+    """``message.usage`` as the provider sent it."""
+
+    input_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_creation: CacheCreation | None = None
+    service_tier: str | None = None
+    speed: str | None = None
+    inference_geo: str | None = None
+    iterations: list[Iteration] | None = None
+
+
+class Message(msgspec.Struct, gc=False):
+    """``message`` of an assistant line. ``diagnostics`` stays raw: absent (empty), null and an object differ."""
+
+    id: str | None = None
+    model: str | None = None
+    stop_reason: str | None = None
+    usage: LoggedUsage | None = None
+    diagnostics: msgspec.Raw = msgspec.Raw(b"")
+
+
+class InnerRecord(msgspec.Struct, gc=False):
+    """A subagent's line as a ``progress`` record carries it."""
+
+    type: str | None = None
+    message: Message | None = None
+    requestId: str | None = None
+    uuid: str | None = None
+    timestamp: str | None = None
+
+
+class Progress(msgspec.Struct, gc=False):
+    """``data`` of a ``progress`` record."""
+
+    type: str | None = None
+    agentId: str | None = None
+    message: InnerRecord | None = None
+
+
+class Line(msgspec.Struct, gc=False):
+    """A line that may carry usage."""
+
+    type: str | None = None
+    message: Message | None = None
+    requestId: str | None = None
+    uuid: str | None = None
+    parentUuid: str | None = None
+    timestamp: str | None = None
+    sessionId: str | None = None
+    version: str | None = None
+    effort: str | None = None
+    isSidechain: bool | None = None
+    agentId: str | None = None
+    data: Progress | None = None
+
+
+class Miss(msgspec.Struct, gc=False):
+    """The provider's reason for a lost prefix."""
+
+    type: str | None = None
+    cache_missed_input_tokens: Count | None = None
+
+
+class Diagnostics(msgspec.Struct, gc=False):
+    """``message.diagnostics`` when it is an object."""
+
+    cache_miss_reason: Miss | None = None
+
+
+class BlockHead(msgspec.Struct, gc=False):
+    """A content block, of which only the kind matters."""
+
+    type: str | None = None
+
+
+class NodeMessage(msgspec.Struct, gc=False):
+    """``message`` of any line in the tree of a conversation."""
+
+    id: str | None = None
+    model: str | None = None
+    content: list[BlockHead] | str | None = None
+
+
+class Attachment(msgspec.Struct, gc=False):
+    """``attachment`` of a line: what the harness slipped into the prompt."""
+
+    type: str | None = None
+
+
+class Node(msgspec.Struct, gc=False):
+    """A line as a node of the conversation's tree."""
+
+    type: str | None = None
+    subtype: str | None = None
+    uuid: str | None = None
+    parentUuid: str | None = None
+    logicalParentUuid: str | None = None
+    timestamp: str | None = None
+    requestId: str | None = None
+    version: str | None = None
+    isSidechain: bool | None = None
+    agentId: str | None = None
+    isMeta: bool | None = None
+    isCompactSummary: bool | None = None
+    message: NodeMessage | None = None
+    attachment: Attachment | None = None
+
+
+SYNTHETIC_MODEL = "<synthetic>"
+"""The model name on a local stand-in for an error or a limit: never sent, never billed."""
+
+decode_line = msgspec.json.Decoder(Line).decode
+decode_node = msgspec.json.Decoder(Node).decode
+decode_diagnostics = msgspec.json.Decoder(Diagnostics).decode

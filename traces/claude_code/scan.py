@@ -1,0 +1,267 @@
+"""One pass over the files of a session that finds its calls.
+
+This is the hot path of every report. A line is decoded only if it can carry usage, and only the fields that are billed;
+a line that repeats the counters of the line before it is recognised by its bytes. Everything else about a call (what it
+grew from, what was appended, when it began) is looked up later, and only where it is asked for
+(:mod:`traces.claude_code.steps`).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from agentsim.session import Problem
+from traces.claude_code.calls import Call
+from traces.claude_code.lines import SYNTHETIC_MODEL, Line, Message, decode_line
+from traces.lines import read_chunks
+
+_USAGE = b'"usage"'
+_USAGE_OBJECT = b'"usage":{'
+_UUID = b'"uuid":"'
+_MAX_PROBLEMS = 200
+
+REMEDIES = {
+    "incomplete": "the line is still being written, or was cut off; nothing to do if the session is running",
+    "broken JSON": "the line is not valid JSON; restore it from a backup or delete it",
+    "too long": "the line exceeds 64 MiB; it was passed over",
+    "nested too deep": "the line nests deeper than JSON decoders go; it was passed over",
+    "bad counter": "a token counter is not a whole number between 0 and 2^53; the row was left out",
+    "not an object": "a row must be a JSON object; the line was passed over",
+}
+
+
+class Unit:
+    """What one conversation's files say: its calls in order, and where each of their rows went."""
+
+    __slots__ = (
+        "by_key",
+        "calls",
+        "duplicate",
+        "files",
+        "first_stamp",
+        "last_stamp",
+        "not_billable",
+        "problems",
+        "rows",
+        "session",
+        "skipped",
+        "synthetic",
+    )
+
+    def __init__(self, files: tuple[str, ...]) -> None:
+        self.files = files
+        self.calls: list[Call] = []
+        self.by_key: dict[tuple[str, str], Call] = {}
+        self.rows = 0
+        self.duplicate = 0
+        self.not_billable = 0
+        self.skipped: dict[str, int] = {}
+        self.problems: list[Problem] = []
+        self.synthetic: list[tuple[int, int]] = []
+        self.session: str | None = None
+        self.first_stamp = ""
+        self.last_stamp = ""
+
+    def skip(self, file: str, line: int, reason: str) -> None:
+        """Count a row that could not be used, and say where it stands."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+        if len(self.problems) < _MAX_PROBLEMS:
+            self.problems.append(Problem(file=file, line=line, reason=reason, remedy=REMEDIES[reason]))
+
+
+def scan(files: tuple[str, ...]) -> Unit:
+    """Read the files of one conversation in the order given and collect its calls.
+
+    Raises OSError when a file cannot be read. Bad lines raise nothing: they are counted in ``Unit.skipped``.
+    """
+    unit = Unit(files)
+    for index, path in enumerate(files):
+        _scan_file(unit, index, path)
+    return unit
+
+
+def _scan_file(unit: Unit, index: int, path: str) -> None:
+    decode = decode_line
+    not_billable = 0
+    # The last decoded line of a call, as bytes that a repeating line shows again: where its message id stands, and its
+    # end from the usage on up to the uuid, which is the first thing that differs.
+    head_from = head_to = tail_from = tail_to = 0
+    head = tail = b""
+    last: Call | None = None
+    for chunk in read_chunks(path):
+        number = chunk.first - 1
+        position = chunk.offset
+        overlong = chunk.overlong
+        for text in chunk.lines:
+            number += 1
+            here = position
+            position += len(text) + 1
+            if _USAGE not in text:
+                if text[:1] == b"{" and text[-1:] == b"}":
+                    not_billable += 1
+                else:
+                    _odd_line(unit, index, path, text, number, here, chunk.open_end and text is chunk.lines[-1], overlong)
+                continue
+            if last is not None and text[tail_from:tail_to] == tail and text[head_from:head_to] == head:
+                unit.duplicate += 1
+                last.last = here
+                last.lines += 1
+                continue
+            try:
+                line = decode(text)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                last = None
+                _odd_line(unit, index, path, text, number, here, chunk.open_end and text is chunk.lines[-1], overlong)
+                continue
+            last = _take(unit, index, line, number, here)
+            if last is None:
+                continue
+            where = text.find(b'"id":"' + last.key[0].encode() + b'"')
+            usage_at = text.rfind(_USAGE_OBJECT)
+            uuid_at = text.rfind(_UUID)
+            if where < 0 or not 0 < usage_at < uuid_at:
+                last = None
+                continue
+            head_from, head_to = where, where + len(last.key[0]) + 7
+            head = text[head_from:head_to]
+            tail_from, tail_to = usage_at - len(text), uuid_at - len(text)
+            tail = text[tail_from:tail_to]
+        unit.rows += len(chunk.lines)
+    unit.not_billable += not_billable
+
+
+def _take(unit: Unit, index: int, line: Line, number: int, position: int) -> Call | None:
+    """Account for a decoded line; its call when it is billed."""
+    message, request_id, uuid, stamp = line.message, line.requestId, line.uuid, line.timestamp
+    lane = line.agentId or ("sidechain" if line.isSidechain else "")
+    copy = False
+    if line.type != "assistant":
+        inner = line.data.message if line.type == "progress" and line.data is not None else None
+        if inner is None or inner.type != "assistant" or line.data is None or line.data.type != "agent_progress":
+            unit.not_billable += 1
+            return None
+        message, request_id, uuid = inner.message, inner.requestId, inner.uuid or line.uuid
+        stamp = inner.timestamp or line.timestamp
+        lane = line.data.agentId or "sidechain"
+        copy = True
+    if message is None or message.usage is None or message.model == SYNTHETIC_MODEL:
+        unit.not_billable += 1
+        if message is not None and message.model == SYNTHETIC_MODEL:
+            unit.synthetic.append((index, position))
+        return None
+    key = _key(message, request_id, uuid, index, number)
+    call = unit.by_key.get(key)
+    output = -1 if message.usage.output_tokens is None else message.usage.output_tokens
+    if call is None:
+        call = Call(key, lane, index, position, number, len(unit.calls))
+        call.uuid = uuid
+        call.parent_uuid = None if copy else line.parentUuid
+        call.version = line.version
+        call.effort = line.effort
+        call.agent_copy = copy
+        call.take(message.model or "", message.usage)
+        unit.by_key[key] = call
+        unit.calls.append(call)
+        if unit.session is None:
+            unit.session = line.sessionId
+        if not unit.first_stamp and stamp:
+            unit.first_stamp = stamp
+    else:
+        unit.duplicate += 1
+        call.lines += 1
+        if output > call.output:
+            call.take(message.model or "", message.usage)
+    call.last = position
+    if stamp:
+        call.end = stamp
+        unit.last_stamp = stamp
+    if message.stop_reason is not None:
+        call.stop_reason = message.stop_reason
+    if len(message.diagnostics) > len(call.diagnostics):
+        call.diagnostics = bytes(message.diagnostics)
+    return call
+
+
+def _key(message: Message, request_id: str | None, uuid: str | None, index: int, number: int) -> tuple[str, str]:
+    """A request's identity: message id and request id; gateways leave the second out; a bare line has only its own."""
+    if message.id is not None:
+        return (message.id, request_id or "")
+    return (request_id or "", uuid or f"{index}:{number}")
+
+
+def _odd_line(
+    unit: Unit, index: int, path: str, text: bytes, number: int, position: int, open_end: bool, overlong: tuple[int, ...]
+) -> None:
+    """A line that the fast decoder refused, or that does not look like an object: find out what it holds."""
+    if number in overlong:
+        unit.skip(path, number, "too long")
+        return
+    stripped = text.strip()
+    if not stripped:
+        unit.not_billable += 1
+        return
+    try:
+        pieces = split_objects(stripped)
+    except RecursionError:
+        unit.skip(path, number, "nested too deep")
+        return
+    if pieces is None:
+        unit.skip(path, number, "incomplete" if open_end else "broken JSON")
+        return
+    # Objects run together on one line are a row each; the first is already counted as this line.
+    unit.rows += len(pieces) - 1
+    for piece in pieces:
+        if piece[:1] != b"{":
+            unit.skip(path, number, "not an object")
+            continue
+        try:
+            line = decode_line(piece)
+        except msgspec.ValidationError:
+            _misfit(unit, path, piece, number)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            unit.skip(path, number, "broken JSON")
+        else:
+            if _USAGE in piece:
+                _take(unit, index, line, number, position)
+            else:
+                unit.not_billable += 1
+
+
+def _misfit(unit: Unit, path: str, piece: bytes, number: int) -> None:
+    """Valid JSON whose fields have other types than expected: a loss only where usage is at stake."""
+    try:
+        record = msgspec.json.decode(piece)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        unit.skip(path, number, "broken JSON")
+        return
+    if record.get("type") == "assistant" and isinstance(record.get("message"), dict) and "usage" in record["message"]:
+        unit.skip(path, number, "bad counter")
+    else:
+        unit.not_billable += 1
+
+
+def split_objects(text: bytes) -> list[bytes] | None:
+    """The JSON values that stand on one line, usually one; ``None`` when the line is not valid JSON.
+
+    A program that crashes between writing a line and its newline leaves two objects run together.
+    """
+    import json
+
+    try:
+        whole = text.decode("utf-8", "surrogateescape")
+        scanner = json.JSONDecoder(parse_constant=_refuse)
+        pieces: list[bytes] = []
+        at = 0
+        while at < len(whole):
+            _, end = scanner.raw_decode(whole, at)
+            pieces.append(whole[at:end].encode("utf-8", "surrogateescape"))
+            at = end
+            while at < len(whole) and whole[at] in " \t\r\n":
+                at += 1
+    except ValueError:
+        return None
+    return pieces
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,57 @@
+"""What every test gets: no network, and no trace of the person who runs it."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+"""Real logs, kept outside the repository. Tests that need them are skipped where they are missing."""
+
+
+class NetworkUsed(AssertionError):
+    """A test tried to open a connection."""
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real logs; skips the test with "no shared data" where there is none."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("no shared data")
+    return SHARED_DATA
+
+
+@pytest.fixture(autouse=True)
+def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse every connection and every name look-up; a Unix socket is no network. ``harness`` tests may use loopback."""
+    if request.node.get_closest_marker("harness"):
+        return
+
+    def refuse(*args: object, **_kwargs: object) -> object:
+        raise NetworkUsed(f"a test may not use the network: {args!r:.200}")
+
+    connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+
+    def guarded(original, self, address):  # type: ignore[no-untyped-def]
+        if self.family != getattr(socket, "AF_UNIX", None):
+            refuse(address)
+        return original(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", lambda self, address: guarded(connect, self, address))
+    monkeypatch.setattr(socket.socket, "connect_ex", lambda self, address: guarded(connect_ex, self, address))
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket, "create_connection", refuse)
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home: no test reads the logs, the caches or the settings of whoever runs it."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / ".cache"))
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TZ", "UTC")
+    return home

@@ -157,8 +157,7 @@ def _shared_out(blocks: list[Block], tokens: int) -> list[Block]:
     origin: CountOrigin = "measured" if len(blocks) == 1 else "apportioned"
     counts = largest_remainder([block.tokens or 0 for block in blocks], tokens)
     return [
-        msgspec.structs.replace(block, tokens=count, origin=origin)
-        for block, count in zip(blocks, counts, strict=True)
+        msgspec.structs.replace(block, tokens=count, origin=origin) for block, count in zip(blocks, counts, strict=True)
     ]
 
 

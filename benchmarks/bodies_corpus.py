@@ -21,11 +21,12 @@ from typing import Any
 
 Json = dict[str, Any]
 
-_WORDS = (
-    "request prefix cache block token reader session lane write read usage marker entry expire digest chain segment "
-    "position provider model price rule table index offset parse error value field message content result tool input "
-    "output stream begin end time clock seconds count total share keep replace extend length section system order"
-).split()
+_VOCABULARY = """
+    request prefix cache block token reader session lane write read usage marker entry expire digest chain segment
+    position provider model price rule table index offset parse error value field message content result tool input
+    output stream begin end time clock seconds count total share keep replace extend length section system order
+"""
+_WORDS = _VOCABULARY.split()
 _TYPES = ("int", "str", "bytes", "float | None", "list[int]", "dict[str, Any]", "tuple[str, ...]")
 
 
@@ -44,7 +45,7 @@ def _session(rng: random.Random, number: int, requests: int, mean_bytes: float) 
         {"type": "text", "text": _prose(rng, 9000)},
     ]
     head = len(json.dumps({"tools": tools, "system": system}))
-    turn_bytes = max(400, int((mean_bytes - head) * 2 / (requests + 1) * 0.8))  # JSON adds about a quarter
+    turn_bytes = max(400, int((mean_bytes - head) * 2 / (requests + 1) * 0.68))  # JSON and call overhead add the rest
     messages: list[Json] = [{"role": "user", "content": [{"type": "text", "text": _prose(rng, 900)}]}]
     for request in range(requests):
         if request and rng.random() < 0.02:

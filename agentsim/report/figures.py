@@ -1,0 +1,113 @@
+"""Figures as people read them. What is unknown is a dash, never a zero."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import ROUND_HALF_EVEN, Decimal
+
+from agentsim.money import format_dollars
+
+UNKNOWN = "–"
+SECOND = 10**9
+_CENT_MATTERS = 10**12
+
+
+def count(number: int | None) -> str:
+    """A count with thousands separators: ``280,420``."""
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """A count and what it counts: ``1 request``, ``14 requests``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def per_cent(part: int | None, whole: int | None, places: int = 2) -> str:
+    """A share in per cent without its sign, ``52.65``, rounded half to even; 0 of nothing is 0."""
+    if part is None or whole is None:
+        return UNKNOWN
+    if whole == 0:
+        return f"{Decimal(0):.{places}f}"
+    return f"{(Decimal(part) * 100 / Decimal(whole)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN)}"
+
+
+def money(pico: int | None) -> str:
+    """A sum of money: cents from a dollar up, hundredths of a cent below."""
+    if pico is None:
+        return "not priced"
+    return format_dollars(pico, 2 if abs(pico) >= _CENT_MATTERS or pico == 0 else 4)
+
+
+def row_money(pico: int | None) -> str:
+    """The price of one request, to a hundredth of a cent."""
+    return UNKNOWN if pico is None else format_dollars(pico, 4)
+
+
+def equivalents(micro: int | None) -> str:
+    """Input equivalents, exact: ``381,701`` or ``158,018.5``. ``micro`` is in millionths of a token."""
+    if micro is None:
+        return UNKNOWN
+    sign = "-" if micro < 0 else ""
+    whole, fraction = divmod(abs(micro), 10**6)
+    tail = f"{fraction:06d}".rstrip("0")
+    return f"{sign}{whole:,}" + (f".{tail}" if tail else "")
+
+
+def span(nanoseconds: int | None) -> str:
+    """A length of time in at most two units: ``0.4 s``, ``35 s``, ``5m 35s``, ``1h 02m``, ``3d 04h``."""
+    if nanoseconds is None:
+        return UNKNOWN
+    if nanoseconds < 0:
+        return "-" + span(-nanoseconds)
+    if nanoseconds < 10 * SECOND:
+        tenths = (nanoseconds + SECOND // 20) * 10 // SECOND
+        return f"{tenths // 10} s" if tenths % 10 == 0 else f"{tenths // 10}.{tenths % 10} s"
+    seconds = (nanoseconds + SECOND // 2) // SECOND
+    if seconds < 120:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60}m {seconds % 60:02d}s"
+    if seconds < 86400:
+        return f"{seconds // 3600}h {seconds % 3600 // 60:02d}m"
+    return f"{seconds // 86400}d {seconds % 86400 // 3600:02d}h"
+
+
+def clock(nanoseconds: int | None) -> str:
+    """A time of day in the local zone: ``09:40:00``."""
+    moment = _local(nanoseconds)
+    return UNKNOWN if moment is None else f"{moment:%H:%M:%S}"
+
+
+def day(nanoseconds: int | None) -> str:
+    """A date in the local zone: ``2026-01-31``."""
+    moment = _local(nanoseconds)
+    return UNKNOWN if moment is None else f"{moment:%Y-%m-%d}"
+
+
+def utc(nanoseconds: int | None) -> str | None:
+    """A time for programs: UTC, ISO 8601, with all nine digits; ``None`` where it is unknown or beyond a calendar."""
+    if nanoseconds is None:
+        return None
+    seconds, rest = divmod(nanoseconds, SECOND)
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
+
+
+def exact(amount: int | None, digits: int) -> str | None:
+    """An integer of 10**-digits units, as decimal text for programs: ``exact(2385631250000, 12) == "2.38563125"``."""
+    if amount is None:
+        return None
+    text = f"{Decimal(amount).scaleb(-digits):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _local(nanoseconds: int | None) -> datetime | None:
+    if nanoseconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(nanoseconds // SECOND, UTC).astimezone()
+    except (OverflowError, ValueError, OSError):
+        return None

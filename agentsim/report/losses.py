@@ -1,0 +1,54 @@
+"""What was lost, by cause: the table that a replay and a summary share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agentsim.report import figures
+from agentsim.report.paper import Paper, Span, Style
+from agentsim.report.table import Column, write_table
+from agentsim.report.words import cause_title
+
+if TYPE_CHECKING:
+    from agentsim.diagnose.totals import Loss
+
+
+COLUMNS = (
+    Column("cause", "<", 9, 20),
+    Column("misses"),
+    Column("tokens", ">", 5),
+    Column("cost"),
+    Column("of the bill", ">", 3),
+)
+
+
+def write_losses(paper: Paper, losses: Sequence[Loss], bill: int) -> None:
+    """Write what each cause lost. ``bill`` is the whole cost in picodollars that shares are taken of."""
+    if not losses:
+        return
+    count = sum(loss.count for loss in losses)
+    tokens = sum(loss.tokens for loss in losses)
+    cost = sum(loss.cost for loss in losses)
+    paper.line()
+    paper.paragraph(
+        (f"Lost to {figures.plural(count, 'miss', 'misses')}", Style.STRONG),
+        f": {figures.plural(tokens, 'token')}, {figures.money(cost)}",
+    )
+    rows: list[list[Span]] = [
+        [
+            f"{loss.cause} {cause_title(loss.cause)}",
+            figures.count(loss.count),
+            figures.count(loss.tokens),
+            figures.money(loss.cost) if loss.unpriced < loss.count else figures.UNKNOWN,
+            f"{figures.per_cent(loss.cost, bill)} %",
+        ]
+        for loss in losses
+    ]
+    write_table(paper, COLUMNS, rows, indent=2)
+    code = losses[0].cause
+    paper.paragraph(
+        (f"agentsim explain {code} tells what it means, how to confirm it and how to fix it.", Style.FAINT),
+        first=["  "],
+        rest=["  "],
+    )

@@ -1,0 +1,218 @@
+"""Turns the price library and our additions to it into the compiled table. Slow (0.3 s): see :mod:`.store`."""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+
+from agentsim.money import picodollars
+from agentsim.prices.table import Clause, Model, Modifier, Period, Prices, Provider, Steps, Table, Variant, When
+
+PER = 1_000_000
+"""Published prices are for this many tokens."""
+
+KEYS = {
+    "fresh": ("input_mtok",),
+    "output": ("output_mtok",),
+    "read": ("cache_read_mtok",),
+    "write_5m": ("cache_write_5m_mtok", "cache_write_mtok"),  # the library's general write price is the short one
+    "write_1h": ("cache_write_1h_mtok",),
+}
+
+UNSEEN = ("requests_kcount", "output_reasoning_mtok", "output_citation_mtok")
+"""Prices of things that our usage does not tell apart. A model that has one is not priced: better than wrongly."""
+
+EPOCH = datetime.date(1970, 1, 1)
+
+
+class InexactPriceError(ValueError):
+    """A price finer than a picodollar a token."""
+
+
+def compile_table(toml: str) -> Table:
+    """Read the library and our additions to it (``prices.toml``).
+
+    Raises ImportError without the library; KeyError or ValueError for an addition that is not as it should be.
+    """
+    from genai_prices.data import providers
+
+    additions = tomllib.loads(toml)
+    return Table(
+        providers=tuple(_provider(provider, additions) for provider in providers),
+        modifiers=tuple(_modifier(entry) for entry in additions.get("modifier", ())),
+    )
+
+
+def _provider(provider: Any, additions: Mapping[str, Any]) -> Provider:
+    models = [_model(model) for model in provider.models]
+    known = {model.id for model in models}
+    for entry in additions.get("model", ()):
+        if entry["provider"] == provider.id and entry["id"] not in known:  # the library's own price wins
+            models.append(_added_model(entry))
+    for entry in additions.get("period", ()):
+        if entry["provider"] == provider.id:
+            models = [_with_period(model, entry) for model in models]
+    for entry in additions.get("hour_write", ()):
+        if provider.id in entry["providers"]:
+            models = [_with_hour_write(model, entry) for model in models]
+    return Provider(
+        id=provider.id,
+        match=_clause(provider.provider_match) if provider.provider_match else None,
+        model_match=_clause(provider.model_match) if provider.model_match else None,
+        fallbacks=tuple(provider.fallback_model_providers or ()),
+        models=msgspec.Raw(msgspec.msgpack.encode(models)),
+    )
+
+
+def _model(model: Any) -> Model:
+    """A model of the library; without periods when its prices cannot be kept exactly."""
+    match = _clause(model.match)
+    listed = model.prices if isinstance(model.prices, list) else [model.prices]
+    try:
+        periods = tuple(
+            Period(_prices(entry.prices), _when(entry.constraint))
+            if hasattr(entry, "constraint")
+            else Period(_prices(entry))
+            for entry in listed
+        )
+        variants = tuple(
+            Variant(tuple(sorted(variant.when.items())), _prices(variant.prices), _when(variant.constraint))
+            for variant in model.price_variants or ()
+        )
+    except InexactPriceError:
+        return Model(model.id, match)
+    if any(period.prices.fresh is None or period.prices.output is None for period in periods):
+        return Model(model.id, match)
+    return Model(model.id, match, periods, variants)
+
+
+def _prices(prices: Any) -> Prices:
+    values = {key: value for key, value in prices.__dict__.items() if value is not None}
+    if any(key in values for key in UNSEEN):
+        raise InexactPriceError("priced by something other than tokens of a kind we count")
+    found: dict[str, Steps] = {}
+    for name, keys in KEYS.items():
+        value = next((values[key] for key in keys if key in values), None)
+        if value is None:
+            continue
+        if isinstance(value, Decimal):
+            found[name] = ((-1, _per_token(value)),)
+        else:
+            found[name] = ((-1, _per_token(value.base)), *((t.start, _per_token(t.price)) for t in value.tiers))
+    return Prices(**found)
+
+
+def _per_token(per_million: Decimal) -> int:
+    """Picodollars a token. Raises InexactPriceError when that is no whole number."""
+    try:
+        whole, rest = divmod(picodollars(per_million), PER)
+    except ValueError as error:
+        raise InexactPriceError(str(error)) from None
+    if rest:
+        raise InexactPriceError(f"${per_million} for a million tokens is finer than a picodollar a token")
+    return whole
+
+
+def _when(constraint: Any) -> When:
+    if constraint is None:
+        return When()
+    if hasattr(constraint, "start_date"):
+        return When(since_day=(constraint.start_date - EPOCH).days)
+    return When(from_time=_clock(constraint.start_time), until_time=_clock(constraint.end_time))
+
+
+def _clock(time: datetime.time) -> int:
+    """Nanoseconds of the day in UTC; a time without a zone is UTC."""
+    offset = time.utcoffset() or datetime.timedelta()
+    passed = datetime.timedelta(hours=time.hour, minutes=time.minute, seconds=time.second) - offset
+    return int(passed.total_seconds()) % 86_400 * 10**9
+
+
+CLAUSES = {
+    "ClauseEquals": ("equals", "equals"),
+    "ClauseStartsWith": ("starts", "starts_with"),
+    "ClauseEndsWith": ("ends", "ends_with"),
+    "ClauseContains": ("contains", "contains"),
+}
+
+
+def _clause(clause: Any) -> Clause:
+    """A test of the library as ours. Texts are compared in lower case there, so they are lowered once here."""
+    kind = type(clause).__name__
+    if kind in CLAUSES:
+        op, field = CLAUSES[kind]
+        return Clause(op, getattr(clause, field).lower())
+    if kind == "ClauseRegex":
+        return Clause("regex", clause.regex)
+    if kind == "ClauseOr":
+        return Clause("or", parts=tuple(_clause(part) for part in clause.or_))
+    if kind == "ClauseAnd":
+        return Clause("and", parts=tuple(_clause(part) for part in clause.and_))
+    raise ValueError(f"the price library tests names with {kind}, which this version does not know")
+
+
+def _added_model(entry: Mapping[str, Any]) -> Model:
+    names = [Clause("equals", entry["id"]), Clause("regex", rf"^{entry['id']}-\d{{8}}$")]
+    tiers = entry.get("above", ())
+    steps = {
+        name: ((-1, _per_token(Decimal(entry[name]))), *((t["tokens"], _per_token(Decimal(t[name]))) for t in tiers))
+        for name in KEYS
+        if name in entry
+    }
+    return Model(entry["id"], Clause("or", parts=tuple(names)), (Period(Prices(**steps)),))
+
+
+def _with_period(model: Model, entry: Mapping[str, Any]) -> Model:
+    if model.id != entry["model"]:
+        return model
+    changed = Prices(**{name: ((-1, _per_token(Decimal(entry[name]))),) for name in KEYS if name in entry})
+    variant = Variant((), changed, _dates(entry))
+    return msgspec.structs.replace(model, variants=(*model.variants, variant))
+
+
+def _with_hour_write(model: Model, entry: Mapping[str, Any]) -> Model:
+    if entry["contains"] not in model.id:
+        return model
+    factor = Fraction(entry["factor"])
+    periods = tuple(
+        msgspec.structs.replace(period, prices=_hour_write(period.prices, factor)) for period in model.periods
+    )
+    return msgspec.structs.replace(model, periods=periods)
+
+
+def _hour_write(prices: Prices, factor: Fraction) -> Prices:
+    if prices.write_1h is not None or prices.write_5m is None or prices.fresh is None:
+        return prices
+    steps = tuple((start, price * factor) for start, price in prices.fresh)
+    if any(price.denominator != 1 for _, price in steps):
+        return prices
+    return msgspec.structs.replace(prices, write_1h=tuple((start, int(price)) for start, price in steps))
+
+
+def _modifier(entry: Mapping[str, Any]) -> Modifier:
+    factor = Fraction(entry["factor"])
+    pairs: Iterable[tuple[str, str]] = entry["context"].items()
+    (context,) = pairs
+    return Modifier(
+        provider=entry["provider"],
+        context=context,
+        numerator=factor.numerator,
+        denominator=factor.denominator,
+        models=tuple(entry.get("models", ())),
+        except_models=tuple(entry.get("except", ())),
+        when=_dates(entry),
+    )
+
+
+def _dates(entry: Mapping[str, Any]) -> When:
+    since, until = entry.get("since"), entry.get("until")
+    return When(
+        since_day=(since - EPOCH).days if since else None,
+        until_day=(until - EPOCH).days if until else None,
+    )

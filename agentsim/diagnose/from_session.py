@@ -1,0 +1,62 @@
+"""The facts of each row of a session, for a judgement without bodies."""
+
+from __future__ import annotations
+
+from agentsim.diagnose.facts import FIVE_MINUTES, ONE_HOUR, RowFacts
+from agentsim.session import EventKind, Request, Session, Usage
+
+
+def facts_of(session: Session) -> list[RowFacts]:
+    """One :class:`RowFacts` per request, in the session's order, with parents linked."""
+    events: dict[str, list[EventKind]] = {}
+    for event in session.events:
+        if event.before is not None:
+            events.setdefault(event.before, []).append(event.kind)
+    by_id: dict[str, RowFacts] = {}
+    head_tokens: int | None = None
+    rows: list[RowFacts] = []
+    for request in session.requests:
+        row = _facts(request)
+        row.events = tuple(events.get(request.id, ()))
+        row.parent = by_id.get(request.parent) if request.parent is not None else None
+        row.ttl, row.ttl_dropped = lifetime(request.usage, row.parent)
+        sizes = dict(request.section_tokens)
+        if head_tokens is None and ("tools" in sizes or "system" in sizes):
+            head_tokens = sizes.get("tools", 0) + sizes.get("system", 0)
+        row.head_tokens = head_tokens
+        by_id[request.id] = row
+        rows.append(row)
+    return rows
+
+
+def _facts(request: Request) -> RowFacts:
+    usage = request.usage or Usage()
+    measured = usage.read is not None or usage.write is not None
+    row = RowFacts(
+        request.id, request.model, usage.read or 0, usage.write or 0, usage.fresh or 0, measured=measured
+    )
+    row.output = usage.output if request.output_final else None
+    row.start = request.start
+    row.end = request.end
+    row.stop_reason = request.stop_reason
+    row.version = request.harness_version
+    row.effort = dict(request.settings).get("effort")
+    row.appended = request.appended_blocks
+    row.diagnosis = request.diagnosis
+    row.calls = max(1, len(request.iterations))
+    return row
+
+
+def lifetime(usage: Usage | None, parent: RowFacts | None) -> tuple[int | None, bool]:
+    """The lifetime, in seconds, of the entry at the end of a request's prompt, and whether its lane had a longer one.
+
+    A request that wrote nothing keeps the entry it read, and so its parent's lifetime.
+    """
+    inherited = (parent.ttl, parent.ttl_dropped) if parent is not None else (None, False)
+    if usage is None:
+        return inherited
+    if usage.write_5m:
+        return FIVE_MINUTES, inherited[0] == ONE_HOUR or inherited[1]
+    if usage.write_1h:
+        return ONE_HOUR, False
+    return inherited

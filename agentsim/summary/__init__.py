@@ -1,0 +1,188 @@
+"""What many sessions cost, and what they lost, each request counted once and each loss judged."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Sequence
+
+from agentsim.diagnose.totals import Loss
+from agentsim.prices import default_book
+from agentsim.session import Accounting, Problem
+from agentsim.summary.shape import MissLine, SessionLine, Summary, UnitReport
+from agentsim.summary.unit import report_on
+from agentsim.summary.workers import Progress, run
+from traces.claude_code.files import LogFile, conversations, default_roots, find_logs, look_at
+from traces.stamps import nanoseconds
+
+__all__ = ["MissLine", "SessionLine", "Summary", "summarise"]
+
+WORST = 10
+"""How many of the worst sessions and misses a summary names."""
+
+_WORTH_A_WORKER = 4 * 2**20
+
+
+def summarise(
+    paths: Sequence[str] | None = None,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    worst: int = WORST,
+) -> Summary:
+    """Sum up the Claude Code logs at or under the paths; without paths, all on this machine.
+
+    ``workers`` is the number of processes (by default as many as there are processors). The result does not depend on
+    it, nor on the order of the paths. Files that cannot be read are told in the summary's ``problems``.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _summarise(paths, workers, progress, worst)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _summarise(paths: Sequence[str] | None, workers: int | None, progress: Progress | None, worst: int) -> Summary:
+    problems: list[Problem] = []
+    files: list[LogFile] = []
+    for path in find_logs(default_roots() if paths is None else paths, problems):
+        try:
+            files.append(look_at(path))
+        except OSError as error:
+            problems.append(
+                Problem(file=path, line=0, reason=error.strerror or str(error), remedy="check that it is a readable file")
+            )
+    groups = conversations(files)
+    if workers is None:
+        size = sum(file.size for file in files)
+        workers = (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()) or 1
+        workers = max(1, min(workers, size // _WORTH_A_WORKER))
+    reports: list[UnitReport] = []
+    for result in run(groups, workers, progress):
+        if isinstance(result, Problem):
+            problems.append(result)
+        else:
+            reports.append(result)
+    copies = _count_once(reports, {group[0].path: group for group in groups})
+    return _add_up(reports, copies, problems, len(files), worst)
+
+
+def _count_once(reports: list[UnitReport], groups: dict[str, tuple[LogFile, ...]]) -> int:
+    """Take requests that an earlier conversation holds out of the later ones; how many there were.
+
+    Reports come in the order of their beginnings, so the owner of a request is the conversation that began first.
+    """
+    owned: set[tuple[str, str]] = set()
+    copies = 0
+    for index, report in enumerate(reports):
+        before = len(owned)
+        owned.update(report.keys)
+        repeated = before + len(report.keys) - len(owned)
+        if repeated:
+            earlier: set[tuple[str, str]] = set()
+            for other in reports[:index]:
+                earlier.update(other.keys)
+            theirs = frozenset(key for key in report.keys if key in earlier)
+            reports[index] = report_on(groups[report.files[0]], default_book(), theirs)
+            copies += repeated
+    return copies
+
+
+def _add_up(reports: list[UnitReport], copies: int, problems: list[Problem], files: int, worst: int) -> Summary:
+    losses: dict[str, list[int]] = {}
+    unpriced: dict[str, int] = {}
+    kinds: dict[str, int] = {}
+    skipped: dict[str, int] = {}
+    by_session: dict[str, list[UnitReport]] = {}
+    misses: list[tuple[UnitReport, MissLine]] = []
+    for report in reports:
+        by_session.setdefault(report.session, []).append(report)
+        for target, source in ((unpriced, report.unpriced), (kinds, report.kinds), (skipped, report.skipped)):
+            for name, count in source.items():
+                target[name] = target.get(name, 0) + count
+        problems += report.problems
+        for loss in report.losses:
+            sums = losses.setdefault(loss.cause, [0, 0, 0, 0, 0])
+            sums[0] += 1
+            sums[1] += loss.tokens
+            sums[2] += loss.cost or 0
+            sums[3] += loss.equivalents or 0
+            sums[4] += loss.cost is None
+            misses.append(
+                (
+                    report,
+                    MissLine(
+                        session=report.session,
+                        request=loss.request,
+                        time=nanoseconds(loss.stamp),
+                        cause=loss.cause,
+                        lost=loss.tokens,
+                        lost_cost=loss.cost,
+                        file=loss.file,
+                        line=loss.line,
+                    ),
+                )
+            )
+    items = [
+        Loss(cause=cause, count=s[0], tokens=s[1], cost=s[2], equivalents=s[3], unpriced=s[4])
+        for cause, s in losses.items()
+    ]
+    items.sort(key=lambda loss: (-loss.cost, -loss.tokens, loss.cause))
+    lines = [_session_line(session, parts) for session, parts in by_session.items() if any(p.requests for p in parts)]
+    lines.sort(key=lambda line: (-line.lost_cost, -line.cost, line.session))
+    misses.sort(key=lambda pair: (-(pair[1].lost_cost or 0), -pair[1].lost, pair[1].request))
+    stamps = [stamp for report in reports for stamp in (report.first_stamp, report.last_stamp) if stamp]
+    fresh, written, read = (sum(getattr(r, name) for r in reports) for name in ("fresh", "written", "read"))
+    requests = sum(report.requests for report in reports)
+    return Summary(
+        sessions=len(lines),
+        files=files,
+        requests=requests,
+        duplicates=copies,
+        cost=sum(report.cost for report in reports),
+        equivalents=sum(report.equivalents for report in reports),
+        fresh=fresh,
+        written=written,
+        read=read,
+        output=sum(report.output for report in reports),
+        hit_read=read,
+        hit_total=fresh + written + read,
+        losses=tuple(items),
+        lost_tokens=sum(loss.tokens for loss in items),
+        lost_cost=sum(loss.cost for loss in items),
+        worst_sessions=tuple(lines[:worst]),
+        worst_misses=tuple(miss for _, miss in misses[:worst]),
+        unlogged=sum(report.unlogged for report in reports),
+        unlogged_cost=sum(report.unlogged_cost for report in reports),
+        unpriced=tuple(sorted(unpriced.items())),
+        unreported=sum(report.unreported for report in reports),
+        kinds=tuple(sorted(kinds.items())),
+        accounting=Accounting(
+            rows=sum(report.rows for report in reports),
+            used=requests,
+            duplicate=sum(report.duplicate for report in reports) + copies,
+            not_billable=sum(report.not_billable for report in reports),
+            skipped=tuple(sorted(skipped.items())),
+        ),
+        problems=tuple(sorted(problems, key=lambda problem: (problem.file, problem.line, problem.reason))),
+        first_time=nanoseconds(min(stamps, default=None)),
+        last_time=nanoseconds(max(stamps, default=None)),
+    )
+
+
+def _session_line(session: str, parts: list[UnitReport]) -> SessionLine:
+    read = sum(part.read for part in parts)
+    return SessionLine(
+        session=session,
+        project=min(part.project for part in parts),
+        requests=sum(part.requests for part in parts),
+        cost=sum(part.cost for part in parts),
+        lost_cost=sum(loss.cost or 0 for part in parts for loss in part.losses),
+        misses=sum(len(part.losses) for part in parts),
+        hit_read=read,
+        hit_total=read + sum(part.fresh + part.written for part in parts),
+        first_stamp=min((part.first_stamp for part in parts if part.first_stamp), default=""),
+        last_stamp=max((part.last_stamp for part in parts), default=""),
+    )

@@ -1,0 +1,109 @@
+"""The shape of a summary, and of the parts that workers send home."""
+
+from __future__ import annotations
+
+import msgspec
+
+from agentsim.diagnose.totals import Loss
+from agentsim.session import Accounting, Problem
+
+
+class UnitLoss(msgspec.Struct, array_like=True, gc=False):
+    """One miss of a unit, as far as the list of worst misses needs it."""
+
+    request: str
+    stamp: str | None
+    cause: str
+    tokens: int
+    cost: int | None
+    equivalents: int | None
+    file: str
+    line: int
+
+
+class UnitReport(msgspec.Struct, array_like=True, gc=False):
+    """What one conversation adds to a summary: sums over its counted requests, its losses, and its requests' identities."""
+
+    session: str
+    project: str
+    files: tuple[str, ...]
+    first_stamp: str
+    last_stamp: str
+    keys: list[tuple[str, str]]
+    requests: int
+    fresh: int
+    written: int
+    read: int
+    output: int
+    cost: int
+    equivalents: int
+    unpriced: dict[str, int]
+    unreported: int
+    kinds: dict[str, int]
+    unlogged: int
+    unlogged_cost: int
+    losses: list[UnitLoss]
+    rows: int
+    duplicate: int
+    not_billable: int
+    skipped: dict[str, int]
+    problems: list[Problem]
+
+
+class SessionLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One session in a summary. Money in picodollars."""
+
+    session: str
+    project: str
+    requests: int
+    cost: int
+    lost_cost: int
+    misses: int
+    hit_read: int
+    hit_total: int
+    first_stamp: str
+    last_stamp: str
+
+
+class MissLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One miss in a summary, with the place of its line in the logs."""
+
+    session: str
+    request: str
+    time: int | None
+    cause: str
+    lost: int
+    lost_cost: int | None
+    file: str
+    line: int
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums over many sessions, each request counted once. Money in picodollars, equivalents in micro-tokens."""
+
+    sessions: int
+    files: int
+    requests: int
+    duplicates: int
+    cost: int
+    equivalents: int
+    fresh: int
+    written: int
+    read: int
+    output: int
+    hit_read: int
+    hit_total: int
+    losses: tuple[Loss, ...]
+    lost_tokens: int
+    lost_cost: int
+    worst_sessions: tuple[SessionLine, ...]
+    worst_misses: tuple[MissLine, ...]
+    unlogged: int
+    unlogged_cost: int
+    unpriced: tuple[tuple[str, int], ...]
+    unreported: int
+    kinds: tuple[tuple[str, int], ...]
+    accounting: Accounting
+    problems: tuple[Problem, ...]
+    first_time: int | None
+    last_time: int | None

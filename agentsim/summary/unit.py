@@ -1,0 +1,254 @@
+"""Judge the calls of one conversation at the speed of a scan.
+
+Nearly every call reads exactly what the one before it left, which a comparison of two numbers shows. Only the others are
+looked at closely: their way back to their parent is walked, and the verdict is that of a replay, from the same code.
+"""
+
+from __future__ import annotations
+
+from agentsim.diagnose.elimination import OBSERVED_CLOCK
+from agentsim.diagnose.facts import FIVE_MINUTES, ONE_HOUR, LaneMemory, RowFacts
+from agentsim.diagnose.rows import judge_row
+from agentsim.diagnose.totals import in_equivalents, price_of_loss, price_of_unlogged, unlogged_base
+from agentsim.prices import PriceBook, RateCard
+from agentsim.session import Usage
+from agentsim.summary.shape import UnitLoss, UnitReport
+from agentsim.verdict import Verdict
+from traces.claude_code.calls import Call, usage_of
+from traces.claude_code.files import LogFile
+from traces.claude_code.scan import Unit, scan
+from traces.claude_code.session import diagnosis_of, output_is_final, request_id, request_of
+from traces.claude_code.steps import Tree
+from traces.stamps import nanoseconds
+
+_DAY = 86_400 * 10**9
+_ORDINARY = (None, "standard", "default")
+
+
+def report_on(group: tuple[LogFile, ...], book: PriceBook, owned: frozenset[tuple[str, str]] = frozenset()) -> UnitReport:
+    """Scan, judge and price one conversation. Calls in ``owned`` belong to another: they are context, and not counted.
+
+    Raises OSError when a file cannot be read.
+    """
+    unit = scan(tuple(file.path for file in group))
+    with Tree(unit) as tree:
+        return _Judge(unit, tree, book, owned).report(group)
+
+
+class _Judge:
+    """The running state of one conversation."""
+
+    def __init__(self, unit: Unit, tree: Tree, book: PriceBook, owned: frozenset[tuple[str, str]]) -> None:
+        self.unit = unit
+        self.tree = tree
+        self.book = book
+        self.owned = owned
+        self.memories: list[LaneMemory] = []
+        self.lane_of: list[int] = []
+        self.facts: dict[int, RowFacts] = {}
+        self.lifetimes: list[tuple[int | None, bool]] = []
+        self.days: dict[tuple[str, str], int | None] = {}
+        self.sums: dict[RateCard, list[int]] = {}
+        self.cost = 0
+        self.equivalents = 0
+        self.unpriced: dict[str, int] = {}
+        self.kinds: dict[str, int] = {}
+        self.losses: list[UnitLoss] = []
+        self.unlogged = 0
+        self.unlogged_cost = 0
+        self.fresh = self.written = self.read = self.output = 0
+
+    def report(self, group: tuple[LogFile, ...]) -> UnitReport:
+        unit, owned = self.unit, self.owned
+        counted = hits = 0
+        last: dict[str, Call] = {}
+        lane_of, memories, lifetimes = self.lane_of, self.memories, self.lifetimes
+        for call in unit.calls:
+            before = last.get(call.lane)
+            last[call.lane] = call
+            mine = not owned or call.key not in owned
+            counted += mine
+            if mine:
+                self._add(call)
+            if before is not None and call.read == before.warm and call.read:
+                # It reads exactly what the call before it left: nothing to explain.
+                lane = lane_of[before.index]
+                lane_of.append(lane)
+                memories[lane].ends[call.warm] = request_id(call)
+                lifetimes.append(_lifetime(call, lifetimes[before.index]))
+                hits += mine
+                continue
+            verdict = self._look_closely(call)
+            if mine:
+                self._record(call, verdict)
+        if hits:
+            self.kinds["hit"] = self.kinds.get("hit", 0) + hits
+        for card, sums in self.sums.items():
+            self._price_sums(card, sums)
+        return self._result(group, counted)
+
+    def _look_closely(self, call: Call) -> Verdict:
+        step = self.tree.step(call)
+        parent = step.parent if step.parent is not None and step.parent.index < call.index else None
+        if parent is None:
+            self.memories.append(LaneMemory())
+            lane = len(self.memories) - 1
+        else:
+            lane = self.lane_of[parent.index]
+        self.lane_of.append(lane)
+        self.lifetimes.append(_lifetime(call, self.lifetimes[parent.index] if parent is not None else (None, False)))
+        row = self._facts(call)
+        row.appended = step.appended
+        row.events = tuple(kind for kind, _, _ in step.events)
+        row.start = nanoseconds(step.start)
+        if row.start is not None and row.end is not None and row.start > row.end:
+            row.start = row.end
+        if parent is not None:
+            row.parent = self._facts(parent)
+            grandparent = self.tree.step(parent).parent
+            if grandparent is not None and grandparent.index < parent.index:
+                row.parent.parent = self._facts(grandparent)
+            row.parent.start = nanoseconds(self.tree.step(parent).start)
+        return judge_row(row, self.memories[lane], OBSERVED_CLOCK, use_provider=True, has_messages=True)
+
+    def _facts(self, call: Call) -> RowFacts:
+        row = RowFacts(request_id(call), call.model, call.read, call.write, call.total - call.warm, measured=call.measured)
+        row.output = call.output if output_is_final(call) and call.output >= 0 else None
+        row.end = nanoseconds(call.end)
+        row.stop_reason = call.stop_reason
+        row.version = call.version
+        row.effort = call.effort
+        row.ttl, row.ttl_dropped = self.lifetimes[call.index]
+        row.diagnosis = diagnosis_of(call)
+        row.calls = max(1, len(call.usage.iterations or ()))
+        return row
+
+    def _card(self, call: Call) -> RateCard | None:
+        usage = call.usage
+        day = (call.end or "")[:10]
+        key = (call.model, day)
+        when = self.days.get(key, -1)
+        if when == -1:
+            when = self.days[key] = self._safe_day(call.model, day)
+        if when is None:
+            request = request_of(self.unit, call, self.tree.step(call))
+            return self.book.card_for(request)
+        return self.book.card(
+            "anthropic", call.model, when, call.total, usage.service_tier, usage.speed, usage.inference_geo
+        )
+
+    def _safe_day(self, model: str, day: str) -> int | None:
+        """A time in a day on which the model's prices are those of the day before too, so that it does not matter when a
+        request that ended then had begun; ``None`` where it may matter."""
+        noon = nanoseconds(day + "T12:00:00Z")
+        if noon is None or not model.startswith("claude"):
+            return None
+        same = all(
+            self.book.card("anthropic", model, noon, size) == self.book.card("anthropic", model, noon - _DAY, size)
+            for size in (1, 10**9)
+        )
+        return noon if same else None
+
+    def _add(self, call: Call) -> None:
+        usage = call.usage
+        fresh, read, write, output = call.total - call.warm, call.read, call.write, max(call.output, 0)
+        self.fresh += fresh
+        self.read += read
+        self.written += write
+        self.output += output
+        if usage.iterations is not None and len(usage.iterations) > 1:
+            cost, equivalents = self.book.price(request_of(self.unit, call, self.tree.step(call)))
+            if cost is None:
+                self.unpriced[call.model] = self.unpriced.get(call.model, 0) + 1
+            else:
+                self.cost += cost
+                self.equivalents += equivalents or 0
+            return
+        card = self._card(call)
+        if card is None:
+            self.unpriced[call.model] = self.unpriced.get(call.model, 0) + 1
+            return
+        sums = self.sums.get(card)
+        if sums is None:
+            sums = self.sums[card] = [0, 0, 0, 0, 0]
+        split = usage.cache_creation
+        hour = (split.ephemeral_1h_input_tokens or 0) if split is not None else 0
+        sums[0] += fresh
+        sums[1] += write - hour
+        sums[2] += hour
+        sums[3] += read
+        sums[4] += output
+
+    def _price_sums(self, card: RateCard, sums: list[int]) -> None:
+        from agentsim.prices import cost, equivalents
+
+        usage = Usage(fresh=sums[0], write_5m=sums[1], write_1h=sums[2], read=sums[3], output=sums[4])
+        self.cost += cost(card, usage) or 0
+        self.equivalents += equivalents(card, usage) or 0
+
+    def _record(self, call: Call, verdict: Verdict) -> None:
+        self.kinds[verdict.kind] = self.kinds.get(verdict.kind, 0) + 1
+        if verdict.kind != "miss" and verdict.unlogged is None:
+            return
+        usage = usage_of(call.usage)
+        card = self._card(call)
+        if verdict.unlogged is not None:
+            self.unlogged += 1
+            if card is not None:
+                base = unlogged_base(verdict, usage)
+                self.unlogged_cost += price_of_unlogged(base, verdict.unlogged, bool(usage.write_1h), card) or 0
+        if verdict.kind == "miss":
+            cost = price_of_loss(verdict.lost, usage, card) if card is not None else None
+            self.losses.append(
+                UnitLoss(
+                    request=request_id(call),
+                    stamp=call.end,
+                    cause=verdict.cause or "AS902",
+                    tokens=verdict.lost,
+                    cost=cost,
+                    equivalents=in_equivalents(cost, card) if cost is not None and card is not None else None,
+                    file=self.unit.files[call.file],
+                    line=call.line,
+                )
+            )
+
+    def _result(self, group: tuple[LogFile, ...], counted: int) -> UnitReport:
+        unit = self.unit
+        return UnitReport(
+            session=group[0].session,
+            project=group[0].project,
+            files=unit.files,
+            first_stamp=unit.first_stamp,
+            last_stamp=unit.last_stamp,
+            keys=list(unit.by_key),
+            requests=counted,
+            fresh=self.fresh,
+            written=self.written,
+            read=self.read,
+            output=self.output,
+            cost=self.cost,
+            equivalents=self.equivalents,
+            unpriced=self.unpriced,
+            unreported=self.kinds.get("unreported", 0),
+            kinds=self.kinds,
+            unlogged=self.unlogged,
+            unlogged_cost=self.unlogged_cost,
+            losses=self.losses,
+            rows=unit.rows,
+            duplicate=unit.duplicate,
+            not_billable=unit.not_billable,
+            skipped=unit.skipped,
+            problems=unit.problems,
+        )
+
+
+def _lifetime(call: Call, before: tuple[int | None, bool]) -> tuple[int | None, bool]:
+    """As :func:`agentsim.diagnose.from_session.lifetime`, from the log's own counters."""
+    split = call.usage.cache_creation
+    if split is None:
+        return before
+    if split.ephemeral_5m_input_tokens:
+        return FIVE_MINUTES, before[0] == ONE_HOUR or before[1]
+    if split.ephemeral_1h_input_tokens:
+        return ONE_HOUR, False
+    return before

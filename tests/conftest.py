@@ -25,7 +25,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(autouse=True)
 def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refuse every connection and every name look-up; a Unix socket is no network. ``harness`` tests may use loopback."""
+    """Refuse every connection and every name look-up, but Unix sockets; tests marked ``harness`` may use loopback."""
     if request.node.get_closest_marker("harness"):
         return
 
@@ -34,7 +34,7 @@ def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
     connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
 
-    def guarded(original, self, address):  # type: ignore[no-untyped-def]
+    def guarded(original, self, address):
         if self.family != getattr(socket, "AF_UNIX", None):
             refuse(address)
         return original(self, address)

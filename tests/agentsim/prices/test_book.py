@@ -231,7 +231,7 @@ def test_at_an_unknown_time_the_newest_price_applies():
 
 
 def test_prices_by_the_hour_are_not_remembered_for_the_day():
-    seen = {}
+    seen: dict[str, set[int]] = {}
     for model, hour in product(("deepseek-chat", "deepseek-reasoner", "deepseek-v4-pro"), range(24)):
         card = BOOK.card("deepseek", model, at(f"2025-06-02T{hour:02}:10:00"), 1_000)
         if card is not None:

@@ -1,0 +1,70 @@
+"""The documentation pages of all causes, made from the registry.
+
+python -m agentsim.diagnose.cause_pages docs/causes
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from textwrap import fill
+
+from agentsim.diagnose.causes import Cause, causes
+
+_GROUPS = {
+    "AS1": "The prefix changed",
+    "AS2": "Lifetime",
+    "AS3": "Breakpoints and lookback",
+    "AS4": "Settings in the key",
+    "AS5": "Concurrency and routing",
+    "AS9": "Unexplained",
+}
+_NOTE = "<!-- Written by agentsim.diagnose.cause_pages from causes.toml. Edit that. -->"
+
+
+def page(item: Cause) -> str:
+    """The page of one cause, in Markdown."""
+    parts = (
+        f"# {item.code}: {item.title}",
+        f"`{item.slug}` · {_GROUPS[item.code[:3]]}",
+        "## What it means",
+        fill(item.meaning, 100),
+        "## How to confirm it",
+        fill(item.how_to_confirm, 100),
+        "## What to do",
+        fill(item.fix, 100),
+        f"In the terminal: `agentsim explain {item.code}`. [All causes](README.md)",
+        _NOTE,
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def index() -> str:
+    """The page that lists all causes, in Markdown."""
+    lines = ["# Causes", "", "Why a request lost its prompt cache, by code.", ""]
+    for prefix, group in _GROUPS.items():
+        lines += [f"## {group}", ""]
+        lines += [f"- [{code}]({code}.md) {item.title}" for code, item in causes().items() if code.startswith(prefix)]
+        lines.append("")
+    return "\n".join([*lines, _NOTE, ""])
+
+
+def pages() -> dict[str, str]:
+    """All pages by file name."""
+    return {"README.md": index(), **{f"{code}.md": page(item) for code, item in causes().items()}}
+
+
+def main(arguments: list[str]) -> int:
+    """Writes all pages into the folder given."""
+    if len(arguments) != 1:
+        print("usage: python -m agentsim.diagnose.cause_pages FOLDER", file=sys.stderr)
+        return 2
+    folder = Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

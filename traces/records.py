@@ -1,0 +1,227 @@
+"""Rows of hostile JSON: found in a file, decoded strictly, and accounted for.
+
+A reader takes its rows from :func:`rows_of`, decodes each with :func:`decode`, and tells a :class:`Tally` where each
+one went. Whatever is wrong with a row is a :class:`BadRow`, which costs that row and nothing else. No message made here
+quotes the input.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, NamedTuple, TypeVar
+
+import msgspec
+
+from agentsim.bodies.wire import keep_lone_surrogates
+from agentsim.session import Accounting, Problem
+from traces.lines import MAX_LINE_BYTES, read_chunks
+
+MAX_COUNT = 2**53
+"""A larger token count cannot be meant, and other programs could not even read it exactly."""
+
+MAX_PROBLEMS = 100
+"""How many problems are described one by one; the accounting counts them all."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
+"""A token count as a row may state it: a whole number from 0 to 2^53, written as a number."""
+
+REMEDIES = {
+    "incomplete": "the line is still being written, or was cut off; nothing to do if its program is running",
+    "broken JSON": "the line is not valid JSON; restore it from a backup or delete it",
+    "not UTF-8": "the line holds bytes that are not UTF-8; convert the file, or delete the line",
+    "too long": f"the line exceeds {MAX_LINE_BYTES // 2**20} MiB; it was passed over",
+    "nested too deep": "the line nests deeper than JSON decoders go; it was passed over",
+    "not an object": "a row must be a JSON object; the line was passed over",
+    "bad counter": "a token counter is not a whole number between 0 and 2^53; the row was left out",
+    "bad field": "a field has another type than its format says; the row was left out",
+    "cannot be read": "check that it is a file you may read",
+}
+"""What a person can do about each reason for which any reader skips a row."""
+
+T = TypeVar("T")
+
+
+class BadRow(ValueError):
+    """A row that cannot be used. ``reason`` is a few fixed words to count by, ``detail`` says which field."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
+
+class TraceError(OSError):
+    """An input that holds no session at all that could be read: which file, which line (0 for none), why, what to do.
+
+    It is an OSError, so that a caller may handle it like a file that is not there.
+    """
+
+    def __init__(self, file: str, reason: str, remedy: str, line: int = 0) -> None:
+        super().__init__(None, reason, file)
+        self.file = file
+        self.line = line
+        self.reason = reason
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.reason}; {self.remedy}"
+
+
+class RawRow(NamedTuple):
+    """The bytes of one JSON value of a file, with the number of its line; ``bad`` when they are known to be useless."""
+
+    line: int
+    data: bytes
+    bad: BadRow | None = None
+
+
+class Tally:
+    """Where the rows of an input went. Mutable while it is read; :meth:`accounting` is the result."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.rows = 0
+        self.used = 0
+        self.duplicate = 0
+        self.not_billable = 0
+        self.skipped: dict[str, int] = {}
+        self.problems: list[Problem] = []
+
+    def skip(self, line: int, bad: BadRow, file: str | None = None) -> None:
+        """Count a row that was left out, and say where it stands and why."""
+        self.skipped[bad.reason] = self.skipped.get(bad.reason, 0) + 1
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(problem_of(file or self.file, line, bad))
+
+    def accounting(self) -> Accounting:
+        """The counts so far."""
+        return Accounting(
+            rows=self.rows,
+            used=self.used,
+            duplicate=self.duplicate,
+            not_billable=self.not_billable,
+            skipped=tuple(sorted(self.skipped.items())),
+        )
+
+
+def problem_of(file: str, line: int, bad: BadRow) -> Problem:
+    """A bad row as something to tell a person."""
+    remedy = REMEDIES.get(bad.reason, "the row was left out")
+    return Problem(file=file, line=line, reason=str(bad), remedy=remedy)
+
+
+def rows_of(path: str) -> Iterator[RawRow]:
+    """The JSON values of a file, one a line, in order. Blank lines are no rows.
+
+    Objects that ran together on one line (a program died between a row and its newline) come out one by one. A line
+    that is no JSON at all is one row with ``bad`` set. Raises OSError when the file cannot be read.
+    """
+    for chunk in read_chunks(path):
+        last = len(chunk.lines) - 1
+        for index, line in enumerate(chunk.lines):
+            number = chunk.first + index
+            if not line or line.isspace():
+                if number in chunk.overlong:
+                    yield RawRow(number, b"", BadRow("too long"))
+                continue
+            yield from _rows_of_line(number, line, chunk.open_end and index == last)
+
+
+def _rows_of_line(number: int, line: bytes, open_end: bool) -> Iterator[RawRow]:
+    if not line.isascii():
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            # A cut may fall inside a character; the line is incomplete then, not wrongly encoded.
+            cut = open_end and error.end >= len(line) and len(line) - error.start < 4
+            yield RawRow(number, line, BadRow("incomplete" if cut else "not UTF-8"))
+            return
+    try:
+        _any_value.decode(line)
+    except RecursionError:
+        yield RawRow(number, line, BadRow("nested too deep"))
+    except msgspec.MsgspecError:
+        line = keep_lone_surrogates(line)
+        parts = split_objects(line)
+        for part in parts:
+            yield RawRow(number, part, _fault_of(part, open_end and part is parts[-1]))
+    else:
+        yield RawRow(number, line)
+
+
+def _fault_of(part: bytes, open_end: bool) -> BadRow | None:
+    try:
+        _any_value.decode(part)
+    except RecursionError:
+        return BadRow("nested too deep")
+    except msgspec.MsgspecError:
+        return BadRow("incomplete" if open_end else "broken JSON")
+    return None
+
+
+def split_objects(line: bytes) -> list[bytes]:
+    """The JSON objects that stand on one line, side by side.
+
+    Whatever follows the last whole object (the beginning of one, or rubbish) comes as a last part, so that no byte gets
+    lost; a line that holds no whole object comes back as it is.
+    """
+    parts: list[bytes] = []
+    begin, depth = 0, 0
+    for token in _TOKENS.finditer(line):
+        sign = token[0][:1]
+        if sign in b"{[":
+            depth += 1
+        elif sign in b"}]":
+            depth -= 1
+            if depth < 0:
+                break
+            if depth == 0:
+                parts.append(line[begin : token.end()].strip())
+                begin = token.end()
+    rest = line[begin:].strip()
+    if rest or not parts:
+        parts.append(rest)
+    return parts
+
+
+def decode(decoder: msgspec.json.Decoder[T], data: bytes | msgspec.Raw) -> T:
+    """Decode a row. Raises BadRow, whose words tell the field but never its value."""
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError as error:
+        raise _misfit(str(error)) from None
+    except RecursionError:
+        raise BadRow("nested too deep") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise BadRow("broken JSON") from None
+
+
+def counter(value: object, name: str = "") -> int | None:
+    """A token count that a row states; ``None`` when it states none.
+
+    Raises BadRow for a count that is negative, beyond 2^53, not a whole number, a truth value, or text that looks like
+    a number: a program that writes those counts something else than tokens.
+    """
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value <= MAX_COUNT:
+        raise BadRow("bad counter", name)
+    return value
+
+
+def _misfit(message: str) -> BadRow:
+    match = _MESSAGE.match(message)
+    said, path = (match[1], match[2] or "") if match else (message, "")
+    if said.startswith(("Expected `object`", "Expected `array`")) and not path:
+        return BadRow("not an object")
+    if "`int" in said and "`object" not in said:
+        return BadRow("bad counter", path)
+    wanted = re.match(r"Expected `[a-z |]+`|Object missing required field `\w+`|Number out of range", said)
+    return BadRow("bad field", ", ".join(filter(None, (path, wanted[0].lower() if wanted else ""))))
+
+
+_any_value = msgspec.json.Decoder(msgspec.Raw)
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[][{}]', re.DOTALL)
+_MESSAGE = re.compile(r"^(.*?)(?: - at `\$\.?(.*)`)?$", re.DOTALL)

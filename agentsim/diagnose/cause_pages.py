@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from textwrap import fill
 
-from agentsim.diagnose.causes import Cause, causes
+from agentsim.diagnose.causes import CAUSES, Cause
 
 _GROUPS = {
     "AS1": "The prefix changed",
@@ -44,14 +44,14 @@ def index() -> str:
     lines = ["# Causes", "", "Why a request lost its prompt cache, by code.", ""]
     for prefix, group in _GROUPS.items():
         lines += [f"## {group}", ""]
-        lines += [f"- [{code}]({code}.md) {item.title}" for code, item in causes().items() if code.startswith(prefix)]
+        lines += [f"- [{code}]({code}.md) {item.title}" for code, item in CAUSES.items() if code.startswith(prefix)]
         lines.append("")
     return "\n".join([*lines, _NOTE, ""])
 
 
 def pages() -> dict[str, str]:
     """All pages by file name."""
-    return {"README.md": index(), **{f"{code}.md": page(item) for code, item in causes().items()}}
+    return {"README.md": index(), **{f"{code}.md": page(item) for code, item in CAUSES.items()}}
 
 
 def main(arguments: list[str]) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -21,11 +23,18 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     fix: str
 
 
-@lru_cache(maxsize=1)
-def causes() -> dict[str, Cause]:
-    """All causes by code, in the order of their codes. The file is read on the first call."""
-    import tomllib
+def cause(code: str) -> Cause:
+    """The cause with this code; a slug will do, in any case of letters. Raises KeyError for an unknown one."""
+    found = CAUSES.get(code.upper())
+    if found is not None:
+        return found
+    for item in CAUSES.values():
+        if item.slug == code.lower():
+            return item
+    raise KeyError(code)
 
+
+def _load() -> dict[str, Cause]:
     with FILE.open("rb") as file:
         tables = tomllib.load(file)
     return {
@@ -41,17 +50,10 @@ def causes() -> dict[str, Cause]:
     }
 
 
-def cause(code: str) -> Cause:
-    """The cause with this code; a slug will do, in any case of letters. Raises KeyError for an unknown one."""
-    known = causes()
-    found = known.get(code.upper())
-    if found is not None:
-        return found
-    for item in known.values():
-        if item.slug == code.lower():
-            return item
-    raise KeyError(code)
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+CAUSES: Mapping[str, Cause] = MappingProxyType(_load())
+"""All causes by code, in the order of their codes. Read when this module is imported, which takes some 10 ms: import it
+where an explanation is wanted."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from agentsim.diagnose import judge_rows
+from agentsim.diagnose.diagnosis import judge_rows
 from agentsim.session import Session
 from agentsim.verdict import Verdict
 
@@ -100,7 +100,11 @@ def _grade(reason: str | None, verdict: Verdict) -> Grade:
         changed = verdict.cause is not None and verdict.cause.startswith(("AS1", "AS4")) and verdict.cause != "AS190"
         if not changed:
             return "compatible" if verdict.cause in UNEXPLAINED else "exact"
-        return "compatible" if any(code.startswith(("AS2", "AS3", "AS5", "AS9")) for code in verdict.alternatives) else "contradicted"
+        return (
+            "compatible"
+            if any(code.startswith(("AS2", "AS3", "AS5", "AS9")) for code in verdict.alternatives)
+            else "contradicted"
+        )
     same = REASON_CAUSES.get(reason)
     if same is None:
         return "compatible"

@@ -1,7 +1,7 @@
 """Exact money: integers of a picodollar inside, Decimal at the edge.
 
-A price of $0.0625 for a million tokens is 62,500 picodollars a token, so each published price times a count of tokens is
-a whole number. Nothing here ever is a float.
+A price of $0.0625 for a million tokens is 62,500 picodollars a token, so each published price times a count of tokens
+is a whole number. Nothing here ever is a float.
 """
 
 from __future__ import annotations

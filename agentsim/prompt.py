@@ -67,7 +67,7 @@ class _Segment:
     def __init__(self, parent: _Segment | None, start: int) -> None:
         self.parent = parent
         self.start = start
-        self.depth = 0 if parent is None else parent.depth + 1
+        self.depth: int = 0 if parent is None else parent.depth + 1
         self.blocks: list[Block] = []
         self.chain: list[bytes] = []
         self.tokens: list[int] = []
@@ -148,11 +148,7 @@ class Prompt:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Prompt):
             return NotImplemented
-        return (
-            self._length == other._length
-            and self.digest == other.digest
-            and self.breakpoints == other.breakpoints
-        )
+        return self._length == other._length and self.digest == other.digest and self.breakpoints == other.breakpoints
 
     def __hash__(self) -> int:
         return hash((self.digest, self.breakpoints))

@@ -90,7 +90,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     values are canonical JSON text. ``appended_blocks`` counts the content blocks (thinking not counted) that came
     after the parent's prompt, where the log shows them and no prompt is kept. ``section_tokens`` are sizes of
     sections that are known without their content. ``output_final`` is False where the log holds a placeholder
-    instead of the final output count.
+    instead of the final output count. ``counted`` is False for a copy of a request that belongs to another session (a
+    fork or a resume copies the history it starts from): it stays as the context of the rows after it, and is in no
+    total.
     """
 
     id: str
@@ -115,6 +117,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     appended_blocks: int | None = None
     section_tokens: tuple[tuple[str, int], ...] = ()
     output_final: bool = True
+    counted: bool = True
     source: Source | None = None
 
 

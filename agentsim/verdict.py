@@ -13,6 +13,7 @@ Kind = Literal[
     "hit",  # all that could be read was read; only new content was written
     "extended",  # read MORE than any logged request wrote: an unlogged request extended the entry
     "shorter",  # the prompt is shorter than its predecessor's and all of the common part was read (a rewind)
+    "recovered",  # the row before lost its prefix; this one reads an earlier entry of the lane again
     "compaction",  # the history was replaced by a summary on purpose
     "miss",  # something that could have been read was lost
     "uncached",  # caching was never switched on for this prompt, or it is below the model's minimum

@@ -1,6 +1,6 @@
 """Lines of a file, in bounded memory, whatever the file holds.
 
-JSONL logs are read in chunks of whole lines. A line longer than the limit is not kept: it is reported and passed over
+JSONL logs are read in blocks of whole lines. A line longer than the limit is not kept: it is reported and passed over
 without being held in memory. Nothing here decodes anything.
 """
 
@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-CHUNK_BYTES = 16 * 2**20
-"""How much is read at a time. A chunk grows beyond it only to complete a line."""
+BLOCK_BYTES = 8 * 2**20
+"""How much is read at a time. A block grows beyond it only to complete a line."""
 
 MAX_LINE_BYTES = 64 * 2**20
 """The longest line that is read; a longer one is passed over and counted."""
@@ -19,11 +19,23 @@ MAX_LINE_BYTES = 64 * 2**20
 BOM = b"\xef\xbb\xbf"
 
 
+class Block(NamedTuple):
+    """Whole lines of a file, joined by newlines and without one at the end.
+
+    ``offset`` is where the first line begins in the file. ``overlong`` marks a single line that was too long to keep
+    (``data`` is empty). ``open_end`` is True when the last line is the file's last and has no newline: a program may
+    still be writing it. Lines are not numbered here: whoever takes them apart counts them for nothing.
+    """
+
+    offset: int
+    data: bytes
+    overlong: bool
+    open_end: bool
+
+
 class Chunk(NamedTuple):
-    """Whole lines of a file. ``lines`` have no newline at their end; ``first`` is the number of the first (from 1)
-    and ``offset`` where it begins in the file. ``overlong`` holds the numbers of lines that were too long to keep
-    (they stand as ``b""`` in ``lines``). ``open_end`` is True when the last line of this chunk is the file's last and
-    has no newline: a program may still be writing it."""
+    """The lines of a block one by one, the first of them with its number (from 1). ``overlong`` holds the numbers of
+    lines that were too long to keep (they stand as ``b""`` in ``lines``)."""
 
     first: int
     offset: int
@@ -32,70 +44,65 @@ class Chunk(NamedTuple):
     open_end: bool
 
 
-def read_chunks(
-    path: str, *, chunk_bytes: int = CHUNK_BYTES, max_line_bytes: int = MAX_LINE_BYTES
-) -> Iterator[Chunk]:
-    """The lines of a file, chunk by chunk.
+def open_regular(path: str) -> int:
+    """A descriptor on a regular file. A FIFO, a device or a directory raises OSError instead of blocking."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        if (os.fstat(descriptor).st_mode & 0o170000) != 0o100000:
+            raise OSError(f"not a regular file: {path}")
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_blocks(path: str, *, block_bytes: int = BLOCK_BYTES, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Block]:
+    """The lines of a file, block by block.
 
     A leading byte-order mark is dropped; carriage returns before a newline are left for the decoder, which takes them
-    as white space. An empty file yields nothing. A path that is not a regular file (a FIFO, a device, a directory)
-    raises OSError instead of blocking.
+    as white space. An empty file yields nothing. Raises OSError for a path that cannot be read or is no regular file.
     """
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with open(descriptor, "rb", buffering=0) as file:
-        status = os.fstat(file.fileno())
-        if not _is_regular(status.st_mode):
-            raise OSError(f"not a regular file: {path}")
-        number, offset, carry, carried = 1, 0, [], 0
-        skipping = False
-        while True:
-            data = file.read(chunk_bytes)
-            if not data:
-                break
+    with open(open_regular(path), "rb", buffering=0) as file:
+        offset = 0  # of the first line not yet handed out
+        carry: list[bytes] = []  # an unfinished line, in pieces
+        carried = 0
+        passing = False  # inside a line that is too long
+        while data := file.read(block_bytes):
             cut = data.rfind(b"\n")
             if cut < 0:
-                if skipping:
-                    continue
-                carry.append(data)
                 carried += len(data)
                 if carried > max_line_bytes:
-                    carry, carried, skipping = [], 0, True
+                    carry, passing = [], True
+                if not passing:
+                    carry.append(data)
                 continue
-            tail = data[cut + 1 :]
-            body = data[:cut]
-            begin = offset
-            overlong: list[int] = []
-            if skipping:
-                cut_first = body.find(b"\n")
-                rest = body[cut_first + 1 :] if cut_first >= 0 else None
-                lines = [b""] + (rest.split(b"\n") if rest is not None else [])
-                overlong.append(number)
-                skipping = False
+            end_of_first = data.find(b"\n")
+            if passing or carried + end_of_first > max_line_bytes:
+                yield Block(offset, b"", True, False)
+                offset += carried + end_of_first + 1
+                body = data[end_of_first + 1 : cut] if cut > end_of_first else None
             else:
-                if carry:
-                    body = b"".join((*carry, body))
-                lines = body.split(b"\n")
-            if number == 1 and lines[0].startswith(BOM):
-                lines[0] = lines[0][len(BOM) :]
-                begin += len(BOM)
-            for index, line in enumerate(lines):
-                if len(line) > max_line_bytes:
-                    lines[index] = b""
-                    overlong.append(number + index)
-            yield Chunk(number, begin, lines, tuple(overlong), False)
-            number += len(lines)
-            offset = file.tell() - len(tail)
+                body = b"".join((*carry, data[:cut])) if carry else data[:cut]
+            passing = False
+            if body is not None:
+                start = len(BOM) if offset == 0 and body.startswith(BOM) else 0
+                yield Block(offset + start, body[start:] if start else body, False, False)
+                offset += len(body) + 1
+            tail = data[cut + 1 :]
             carry, carried = ([tail], len(tail)) if tail else ([], 0)
-        if skipping:
-            yield Chunk(number, offset, [b""], (number,), True)
+        if passing:
+            yield Block(offset, b"", True, True)
         elif carried:
-            last = b"".join(carry)
-            if number == 1 and last.startswith(BOM):
-                last = last[len(BOM) :]
-                offset += len(BOM)
-            if last:
-                yield Chunk(number, offset, [last], (), True)
+            body = b"".join(carry)
+            start = len(BOM) if offset == 0 and body.startswith(BOM) else 0
+            if len(body) > start:
+                yield Block(offset + start, body[start:], False, True)
 
 
-def _is_regular(mode: int) -> bool:
-    return (mode & 0o170000) == 0o100000
+def read_chunks(path: str, *, chunk_bytes: int = BLOCK_BYTES, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Chunk]:
+    """As :func:`read_blocks`, with the lines of each block as a list."""
+    first = 1
+    for block in read_blocks(path, block_bytes=chunk_bytes, max_line_bytes=max_line_bytes):
+        lines = [b""] if block.overlong else block.data.split(b"\n")
+        yield Chunk(first, block.offset, lines, (first,) if block.overlong else (), block.open_end)
+        first += len(lines)

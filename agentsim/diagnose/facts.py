@@ -11,10 +11,11 @@ ONE_HOUR = 3600
 class RowFacts:
     """One request as counters and times, with the request it grew from. Filled once, then only read.
 
-    Token counts are whole numbers here: ``measured`` says whether the log reported any. ``output`` is ``None`` where the
-    log holds a placeholder. ``ttl`` is the lifetime in seconds of the entry at the end of this request's prompt, as far
-    as its writes or its ancestors' tell; ``ttl_dropped`` is True when its lane wrote a longer one before. ``appended``
-    counts content blocks since the parent's prompt. ``head_tokens`` is the size of tools and system, where known.
+    Token counts are whole numbers here: ``measured`` says whether the log reported any. ``output`` is ``None`` where
+    the log holds a placeholder. ``ttl`` is the lifetime in seconds of the entry at the end of this request's prompt, as
+    far as its writes or its ancestors' tell; ``ttl_dropped`` is True when its lane wrote a longer one before.
+    ``appended`` counts content blocks since the parent's prompt. ``head_tokens`` is the size of tools and system, where
+    known.
     """
 
     __slots__ = (
@@ -24,7 +25,7 @@ class RowFacts:
         "effort",
         "end",
         "events",
-        "first_write",
+        "first_token",
         "fresh",
         "head_tokens",
         "id",
@@ -32,6 +33,7 @@ class RowFacts:
         "model",
         "output",
         "parent",
+        "provider",
         "read",
         "start",
         "stop_reason",
@@ -66,14 +68,16 @@ class RowFacts:
         self.diagnosis = ProviderDiagnosis()
         self.calls = 1
         self.head_tokens: int | None = None
-        self.first_write = 0
+        self.first_token: int | None = None
+        self.provider = "anthropic"
 
 
 class LaneMemory:
     """What a lane has shown so far: where entries were written, and the reads that remained after a loss.
 
-    ``floors`` are reads seen when nothing of the conversation was reused, the latest last: the first request's, and those
-    of misses. They are the ends of the prefix that requests share whatever their history: tools, and system as far as it stayed equal.
+    ``floors`` are reads seen when nothing of the conversation was reused, the latest last: the first request's, and
+    those of misses. They are the ends of the prefix that requests share whatever their history: tools, and system as
+    far as it stayed equal.
     """
 
     __slots__ = ("ends", "floors", "growths", "smallest_total")

@@ -32,10 +32,13 @@ def facts_of(session: Session) -> list[RowFacts]:
 def _facts(request: Request) -> RowFacts:
     usage = request.usage or Usage()
     measured = usage.read is not None or usage.write is not None
-    row = RowFacts(
-        request.id, request.model, usage.read or 0, usage.write or 0, usage.fresh or 0, measured=measured
-    )
+    row = RowFacts(request.id, request.model, usage.read or 0, usage.write or 0, usage.fresh or 0, measured=measured)
     row.output = usage.output if request.output_final else None
+    row.provider = request.provider
+    if usage.write is None and request.provider != "anthropic":
+        # Automatic caches report no writes: all that was sent may be read next time.
+        row.warm = row.total
+    row.first_token = request.first_token
     row.start = request.start
     row.end = request.end
     row.stop_reason = request.stop_reason

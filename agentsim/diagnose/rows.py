@@ -15,6 +15,8 @@ TAIL = 2048
 """A read that stops at most this many tokens short of a place is taken to reach it: a turn's last thinking, reminders
 and the like are dropped or replaced when the next turn begins."""
 
+_HELPER = "a call that no log shows replayed the conversation with that reply and extended the entry"
+
 _LOST_BEFORE = frozenset({"first", "miss", "compaction"})
 
 
@@ -55,7 +57,9 @@ def _without_parent(row: RowFacts) -> Verdict:
             cause="AS305",
             evidence="implied",
             alternatives=("AS303",),
-            established=("Nothing was read or written: no breakpoint reached the provider, or the prompt is too short.",),
+            established=(
+                "Nothing was read or written: no breakpoint reached the provider, or the prompt is too short.",
+            ),
         )
     return Verdict(request=row.id, kind="first")
 
@@ -119,33 +123,22 @@ def _longer(row: RowFacts, parent: RowFacts, memory: LaneMemory) -> Verdict:
             compared_with=known,
             established=(f"It reads the entry of request {known}, which went further than the one it grew from.",),
         )
-    prediction: Prediction = "wrong"
-    if parent.output is not None:
-        whole_reply = parent.output
-        if "api_error" in row.events:
-            sentence = (
-                f"The read goes {more:,} tokens beyond all that was logged: the failed attempts just before it wrote "
-                "them, though the log shows them as errors only."
-            )
-        elif more == whole_reply:
-            prediction = "exact"
-            sentence = (
-                f"The read goes {more:,} tokens beyond all that was logged, to the token the output of the request before: "
-                "a call that no log shows replayed the conversation with that reply and extended the entry."
-            )
-        else:
-            sentence = f"The read goes {more:,} tokens beyond all that was logged: a call that no log shows wrote them."
+    exact = parent.output == more and "api_error" not in row.events
+    beyond = f"The read goes {more:,} tokens beyond all that was logged"
+    if "api_error" in row.events:
+        sentence = f"{beyond}: the failed attempts just before it wrote them, though the log shows only their errors."
+    elif exact:
+        sentence = f"{beyond}, to the token the output of the request before: {_HELPER}."
+    elif parent.output is not None:
+        sentence = f"{beyond}: a call that no log shows wrote them."
     else:
-        sentence = (
-            f"The read goes {more:,} tokens beyond all that was logged: a call that no log shows wrote them, most likely "
-            "the reply before, whose true length this recovers."
-        )
+        sentence = f"{beyond}: most likely the reply before, whose true length this recovers, and {_HELPER}."
     return Verdict(
         request=row.id,
         kind="extended",
         expected=parent.warm,
-        predicted=row.read if prediction == "exact" else parent.warm,
-        prediction=prediction,
+        predicted=row.read if exact else parent.warm,
+        prediction="exact" if exact else "wrong",
         unlogged=more,
         compared_with=parent.id,
         established=(sentence,),
@@ -184,20 +177,30 @@ def _shorter(
             return quiet("shorter", f"A rewind to the end of request {logged_end}: all of the shorter prompt was read.")
         return quiet(
             "shorter",
-            f"The prompt is {gone:,} tokens shorter and all of it but the new end was read. The entry it read was written "
-            "by a call that no log shows.",
+            f"The prompt is {gone:,} tokens shorter and all of it but the new end was read, from an entry that a call "
+            "wrote which no log shows.",
             unlogged=0,
         )
-    if logged_end is not None and parent.read < row.read and "prompt_submitted" in row.events and row.total < parent.warm:
+    if (
+        logged_end is not None
+        and parent.read < row.read
+        and "prompt_submitted" in row.events
+        and row.total < parent.warm
+    ):
         return quiet("shorter", f"A rewind to the end of request {logged_end}.")
     if logged_end is None and not labelled and _tail_replaced(row, parent):
         return quiet(
             "extended",
-            f"The last {parent.warm - row.read:,} tokens of the turn before are not in this prompt any more, and the entry "
-            "it read was written by a call that no log shows.",
+            f"The last {parent.warm - row.read:,} tokens of the turn before are not in this prompt any more, and it read "
+            "an entry that a call wrote which no log shows.",
             unlogged=0,
         )
-    if logged_end is not None and parent.parent is not None and parent.read < row.read and parent.read < parent.parent.warm:
+    if (
+        logged_end is not None
+        and parent.parent is not None
+        and parent.read < row.read
+        and parent.read < parent.parent.warm
+    ):
         return Verdict(
             request=row.id,
             kind="recovered",
@@ -206,14 +209,8 @@ def _shorter(
             prediction=prediction,
             lost=missing,
             compared_with=logged_end,
-            established=(
-                f"The whole prefix of request {logged_end} is read again, past the request in between: that older entry "
-                "was alive.",
-            ),
-            to_check=(
-                "Whether a parameter was changed and changed back, or the history was rewritten and restored: the numbers "
-                "cannot tell the two apart.",
-            ),
+            established=(f"The whole prefix of request {logged_end} is read again: that older entry was alive.",),
+            to_check=("Whether a parameter was changed and changed back, or the history rewritten and restored.",),
         )
     found = find_cause(row, memory, clock, use_provider=use_provider, has_messages=has_messages)
     return _miss(row, parent, memory, found, missing, foreseen, prediction)

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 import msgspec
 
+from agentsim.prices import RateCard
 from agentsim.session import Request, Row, Usage
 from agentsim.verdict import Verdict
-
-
-class Rates(Protocol):
-    """Prices of one model at one time, in picodollars a token; ``None`` for what is not offered."""
-
-    @property
-    def fresh(self) -> int: ...
-    @property
-    def read(self) -> int | None: ...
-    @property
-    def write_5m(self) -> int | None: ...
-    @property
-    def write_1h(self) -> int | None: ...
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -64,7 +51,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.read, self.read + self.written + self.fresh
 
 
-def price_of_loss(lost: int, usage: Usage, rates: Rates) -> int | None:
+def price_of_loss(lost: int, usage: Usage, rates: RateCard) -> int | None:
     """What lost tokens cost beyond reading them: they were written (the longest lifetime first) or sent fresh.
 
     ``None`` when one of the prices is not known.
@@ -87,7 +74,7 @@ def price_of_loss(lost: int, usage: Usage, rates: Rates) -> int | None:
     return max(0, cost)
 
 
-def price_of_unlogged(base: int, added: int, hour: bool, rates: Rates) -> int | None:
+def price_of_unlogged(base: int, added: int, hour: bool, rates: RateCard) -> int | None:
     """The least that an unlogged call cost: it read what was warm and wrote what it added."""
     write = rates.write_1h if hour else rates.write_5m
     if rates.read is None or write is None:
@@ -100,7 +87,7 @@ def unlogged_base(verdict: Verdict, usage: Usage) -> int:
     return (verdict.expected or 0) if verdict.unlogged else usage.read or 0
 
 
-def in_equivalents(cost: int, rates: Rates) -> int:
+def in_equivalents(cost: int, rates: RateCard) -> int:
     """Picodollars as micro-tokens of ordinary input, rounded half up."""
     return (cost * 2_000_000 + rates.fresh) // (2 * rates.fresh) if rates.fresh else 0
 

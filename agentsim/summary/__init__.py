@@ -52,7 +52,9 @@ def _summarise(paths: Sequence[str] | None, workers: int | None, progress: Progr
             files.append(look_at(path))
         except OSError as error:
             problems.append(
-                Problem(file=path, line=0, reason=error.strerror or str(error), remedy="check that it is a readable file")
+                Problem(
+                    file=path, line=0, reason=error.strerror or str(error), remedy="check that it is a readable file"
+                )
             )
     groups = conversations(files)
     if workers is None:

@@ -22,7 +22,8 @@ class UnitLoss(msgspec.Struct, array_like=True, gc=False):
 
 
 class UnitReport(msgspec.Struct, array_like=True, gc=False):
-    """What one conversation adds to a summary: sums over its counted requests, its losses, and its requests' identities."""
+    """What one conversation adds to a summary: sums over its counted requests, its losses, and its requests'
+    identities."""
 
     session: str
     project: str

@@ -1,7 +1,8 @@
 """Judge the calls of one conversation at the speed of a scan.
 
-Nearly every call reads exactly what the one before it left, which a comparison of two numbers shows. Only the others are
-looked at closely: their way back to their parent is walked, and the verdict is that of a replay, from the same code.
+Nearly every call reads exactly what the one before it left, which a comparison of two numbers shows. Only the others
+are looked at closely: their way back to their parent is walked, and the verdict is that of a replay, from the same
+code.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from traces.claude_code.session import diagnosis_of, output_is_final, request_id
 from traces.claude_code.steps import Tree
 from traces.stamps import nanoseconds
 
+_ANY_SIZE = 10**12
 _DAY = 86_400 * 10**9
-_ORDINARY = (None, "standard", "default")
 
 
-def report_on(group: tuple[LogFile, ...], book: PriceBook, owned: frozenset[tuple[str, str]] = frozenset()) -> UnitReport:
+def report_on(
+    group: tuple[LogFile, ...], book: PriceBook, owned: frozenset[tuple[str, str]] = frozenset()
+) -> UnitReport:
     """Scan, judge and price one conversation. Calls in ``owned`` belong to another: they are context, and not counted.
 
     Raises OSError when a file cannot be read.
@@ -57,6 +60,13 @@ class _Judge:
         self.unlogged = 0
         self.unlogged_cost = 0
         self.fresh = self.written = self.read = self.output = 0
+        # The prices of the call before, which nearly every call shares.
+        self.same_model = self.same_day = ""
+        self.same_tier: str | None = None
+        self.same_speed: str | None = None
+        self.same_region: str | None = None
+        self.same_size = -1
+        self.same_sums: list[int] = []
 
     def report(self, group: tuple[LogFile, ...]) -> UnitReport:
         unit, owned = self.unit, self.owned
@@ -112,7 +122,9 @@ class _Judge:
         return judge_row(row, self.memories[lane], OBSERVED_CLOCK, use_provider=True, has_messages=True)
 
     def _facts(self, call: Call) -> RowFacts:
-        row = RowFacts(request_id(call), call.model, call.read, call.write, call.total - call.warm, measured=call.measured)
+        row = RowFacts(
+            request_id(call), call.model, call.read, call.write, call.total - call.warm, measured=call.measured
+        )
         row.output = call.output if output_is_final(call) and call.output >= 0 else None
         row.end = nanoseconds(call.end)
         row.stop_reason = call.stop_reason
@@ -125,29 +137,30 @@ class _Judge:
 
     def _card(self, call: Call) -> RateCard | None:
         usage = call.usage
-        day = (call.end or "")[:10]
-        key = (call.model, day)
-        when = self.days.get(key, -1)
-        if when == -1:
-            when = self.days[key] = self._safe_day(call.model, day)
+        when = self._safe_day(call.model, (call.end or "")[:10])
         if when is None:
-            request = request_of(self.unit, call, self.tree.step(call))
-            return self.book.card_for(request)
+            return self.book.card_for(request_of(self.unit, call, self.tree.step(call)))
         return self.book.card(
             "anthropic", call.model, when, call.total, usage.service_tier, usage.speed, usage.inference_geo
         )
 
     def _safe_day(self, model: str, day: str) -> int | None:
-        """A time in a day on which the model's prices are those of the day before too, so that it does not matter when a
-        request that ended then had begun; ``None`` where it may matter."""
+        """A time in a day on which the model's prices are those of the day before too, so that it does not matter when
+        a request that ended then had begun; ``None`` where it may matter."""
+        known = self.days.get((model, day), -1)
+        if known != -1:
+            return known
         noon = nanoseconds(day + "T12:00:00Z")
-        if noon is None or not model.startswith("claude"):
-            return None
-        same = all(
-            self.book.card("anthropic", model, noon, size) == self.book.card("anthropic", model, noon - _DAY, size)
-            for size in (1, 10**9)
+        same = (
+            noon is not None
+            and model.startswith("claude")
+            and all(
+                self.book.card("anthropic", model, noon, size) == self.book.card("anthropic", model, noon - _DAY, size)
+                for size in (1, _ANY_SIZE)
+            )
         )
-        return noon if same else None
+        self.days[(model, day)] = when = noon if same else None
+        return when
 
     def _add(self, call: Call) -> None:
         usage = call.usage
@@ -164,13 +177,26 @@ class _Judge:
                 self.cost += cost
                 self.equivalents += equivalents or 0
             return
-        card = self._card(call)
-        if card is None:
-            self.unpriced[call.model] = self.unpriced.get(call.model, 0) + 1
-            return
-        sums = self.sums.get(card)
-        if sums is None:
-            sums = self.sums[card] = [0, 0, 0, 0, 0]
+        day = (call.end or "")[:10]
+        if (
+            call.model == self.same_model
+            and day == self.same_day
+            and usage.service_tier == self.same_tier
+            and usage.speed == self.same_speed
+            and usage.inference_geo == self.same_region
+            and call.total <= self.same_size
+        ):
+            sums = self.same_sums
+        else:
+            card = self._card(call)
+            if card is None:
+                self.unpriced[call.model] = self.unpriced.get(call.model, 0) + 1
+                return
+            sums = self.sums.setdefault(card, [0, 0, 0, 0, 0])
+            self.same_model, self.same_day, self.same_sums = call.model, day, sums
+            self.same_tier, self.same_speed, self.same_region = usage.service_tier, usage.speed, usage.inference_geo
+            # A prompt no larger than this one has the same prices if the smallest prompt has them too.
+            self.same_size = self._size_limit(call, card)
         split = usage.cache_creation
         hour = (split.ephemeral_1h_input_tokens or 0) if split is not None else 0
         sums[0] += fresh
@@ -178,6 +204,20 @@ class _Judge:
         sums[2] += hour
         sums[3] += read
         sums[4] += output
+
+    def _size_limit(self, call: Call, card: RateCard) -> int:
+        """The prompt size up to which a call like this one is sure to have the same prices."""
+        usage = call.usage
+        when = self._safe_day(call.model, (call.end or "")[:10])
+        if when is None:
+            return -1
+        smallest, largest = (
+            self.book.card("anthropic", call.model, when, size, usage.service_tier, usage.speed, usage.inference_geo)
+            for size in (1, _ANY_SIZE)
+        )
+        if smallest != card:
+            return -1
+        return _ANY_SIZE if largest == card else call.total
 
     def _price_sums(self, card: RateCard, sums: list[int]) -> None:
         from agentsim.prices import cost, equivalents

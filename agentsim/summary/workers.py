@@ -1,7 +1,7 @@
 """Spread conversations over processes and bring their reports home, in the order they were given.
 
-A worker is a fork that writes its reports to an unnamed file; the parent works too. A worker that dies costs nothing but
-time: the parent does its share again. Where there is no fork, one process does all.
+A worker is a fork that writes its reports to an unnamed file; the parent works too. A worker that dies costs nothing
+but time: the parent does its share again. Where there is no fork, one process does all.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import mmap
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from typing import IO
 
 import msgspec
 
@@ -25,12 +26,6 @@ Progress = Callable[[int, int], None]
 """Called with bytes done and bytes in all."""
 
 _WORD = 8
-
-
-class Failed(msgspec.Struct, array_like=True):
-    """A conversation whose files could not be read."""
-
-    problem: Problem
 
 
 _Home = list[tuple[int, UnitReport | None, Problem | None]]
@@ -48,7 +43,9 @@ def run(groups: Sequence[Group], workers: int, progress: Progress | None = None)
 
     def tell() -> None:
         if progress is not None:
-            progress(sum(int.from_bytes(done[i * _WORD : (i + 1) * _WORD], "little") for i in range(len(shares))), total)
+            progress(
+                sum(int.from_bytes(done[i * _WORD : (i + 1) * _WORD], "little") for i in range(len(shares))), total
+            )
 
     home = _work(groups, shares[0] if shares else [], sizes, book, done, 0, tell)
     for share, pid, file in children:
@@ -89,7 +86,9 @@ def _work(
             results.append((index, report_on(groups[index], book), None))
         except OSError as error:
             path = groups[index][0].path
-            problem = Problem(file=path, line=0, reason=error.strerror or str(error), remedy="check that it can be read")
+            problem = Problem(
+                file=path, line=0, reason=error.strerror or str(error), remedy="check that it can be read"
+            )
             results.append((index, None, problem))
         finished += sizes[index]
         done[slot * _WORD : (slot + 1) * _WORD] = finished.to_bytes(_WORD, "little")
@@ -100,8 +99,8 @@ def _work(
 
 def _fork(
     groups: Sequence[Group], share: Sequence[int], sizes: Sequence[int], book: PriceBook, done: mmap.mmap, slot: int
-) -> tuple[int, tempfile._TemporaryFileWrapper[bytes]]:
-    file = tempfile.TemporaryFile()
+) -> tuple[int, IO[bytes]]:
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the parent closes it when the worker is done
     pid = os.fork()
     if pid:
         return pid, file
@@ -117,6 +116,6 @@ def _fork(
         os._exit(status)
 
 
-def _read(file: tempfile._TemporaryFileWrapper[bytes]) -> _Home:
+def _read(file: IO[bytes]) -> _Home:
     file.seek(0)
     return msgspec.msgpack.decode(file.read(), type=_Home)

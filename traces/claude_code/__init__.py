@@ -1,8 +1,8 @@
 """Session logs of Claude Code, in all of their layouts.
 
 Subagents stand in the main file (old), in files beside it, or in a folder of their own (new); their lines may stand in
-two places. Forks and resumes copy the history they start from. Every request is counted once. The logs hold the messages,
-but neither the system prompt nor tools, and no breakpoints.
+two places. Forks and resumes copy the history they start from. Every request is counted once. The logs hold the
+messages, but neither the system prompt nor tools, and no breakpoints.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
             files.append(look_at(path))
         except OSError as error:
             found.append(
-                Problem(file=path, line=0, reason=error.strerror or str(error), remedy="check that it is a readable file")
+                Problem(
+                    file=path, line=0, reason=error.strerror or str(error), remedy="check that it is a readable file"
+                )
             )
     sessions = sessions_of(files, found)
     if problems is not None:

@@ -7,82 +7,61 @@ ones. The line with the greatest output is kept whole.
 
 from __future__ import annotations
 
+import msgspec
+
 from agentsim.session import Usage
 from traces.claude_code.lines import CacheCreation, Iteration, LoggedUsage
 
 
-class Call:
-    """One request as a log tells it. Mutable while its file is being read, and not afterwards.
+class Call(msgspec.Struct, kw_only=True, eq=False, gc=False):
+    """One request as a log tells it. Filled while its file is being read, and only read afterwards.
 
     ``position`` and ``line`` say where its first line begins (byte offset and number) in file ``file`` of its unit;
-    ``last`` where its last line does. ``parent_uuid`` is the node its first line hangs on. ``lane`` is the agent id of
-    a subagent, ``"sidechain"`` where old versions do not tell which, and ``""`` for the main conversation.
+    ``last`` where its last line does; ``index`` is its place among the unit's calls. ``parent_uuid`` is the node its
+    first line hangs on. ``lane`` is the agent id of a subagent, ``"sidechain"`` where old versions do not tell which,
+    and ``""`` for the main conversation. ``agent_copy`` marks a subagent's call that a ``progress`` record carried.
+    Counters that the log lacks count 0 in ``read`` to ``warm``; ``output`` is -1 then.
     """
 
-    __slots__ = (
-        "agent_copy",
-        "diagnostics",
-        "effort",
-        "end",
-        "file",
-        "index",
-        "key",
-        "lane",
-        "last",
-        "line",
-        "lines",
-        "model",
-        "output",
-        "parent_uuid",
-        "position",
-        "read",
-        "stop_reason",
-        "total",
-        "usage",
-        "uuid",
-        "version",
-        "warm",
-        "write",
-    )
+    key: tuple[str, str]
+    lane: str
+    file: int
+    position: int
+    line: int
+    index: int
+    uuid: str | None
+    parent_uuid: str | None
+    version: str | None
+    effort: str | None
+    agent_copy: bool
+    last: int = 0
+    lines: int = 1
+    model: str = ""
+    end: str | None = None
+    stop_reason: str | None = None
+    diagnostics: bytes = b""
+    usage: LoggedUsage = LoggedUsage()
+    read: int = 0
+    write: int = 0
+    total: int = 0
+    warm: int = 0
+    output: int = -1
 
-    def __init__(self, key: tuple[str, str], lane: str, file: int, position: int, line: int, index: int) -> None:
-        self.key = key
-        self.lane = lane
-        self.file = file
-        self.position = position
-        self.line = line
-        self.index = index
-        self.last = position
-        self.lines = 1
-        self.uuid: str | None = None
-        self.parent_uuid: str | None = None
-        self.version: str | None = None
-        self.effort: str | None = None
-        self.agent_copy = False
-        self.model = ""
-        self.end: str | None = None
-        self.stop_reason: str | None = None
-        self.diagnostics = b""
-        self.usage = LoggedUsage()
-        self.read = 0
-        self.write = 0
-        self.total = 0
-        self.warm = 0
-        self.output = -1
-
-    def take(self, model: str, usage: LoggedUsage) -> None:
+    def take(self, model: str, usage: LoggedUsage, output: int) -> None:
         """Keep this line's model and counters: it is the line with the greatest output so far."""
         self.model = model
         self.usage = usage
-        self.output = -1 if usage.output_tokens is None else usage.output_tokens
+        self.output = output
         write = usage.cache_creation_input_tokens
-        if write is None and usage.cache_creation is not None:
+        if write is None:
             split = usage.cache_creation
-            write = (split.ephemeral_5m_input_tokens or 0) + (split.ephemeral_1h_input_tokens or 0)
-        self.read = usage.cache_read_input_tokens or 0
-        self.write = write or 0
-        self.warm = self.read + self.write
-        self.total = self.warm + (usage.input_tokens or 0)
+            write = 0
+            if split is not None:
+                write = (split.ephemeral_5m_input_tokens or 0) + (split.ephemeral_1h_input_tokens or 0)
+        self.write = write
+        self.read = read = usage.cache_read_input_tokens or 0
+        self.warm = warm = read + write
+        self.total = warm + (usage.input_tokens or 0)
 
     @property
     def measured(self) -> bool:

@@ -16,14 +16,14 @@ MAX_COUNT = 2**53
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 
 
-class CacheCreation(msgspec.Struct, gc=False):
+class CacheCreation(msgspec.Struct, frozen=True, gc=False):
     """The breakdown of written tokens by lifetime."""
 
     ephemeral_5m_input_tokens: Count | None = None
     ephemeral_1h_input_tokens: Count | None = None
 
 
-class Iteration(msgspec.Struct, gc=False):
+class Iteration(msgspec.Struct, frozen=True, gc=False):
     """One of the calls behind a response, with counters of its own."""
 
     type: str | None = None
@@ -34,7 +34,7 @@ class Iteration(msgspec.Struct, gc=False):
     cache_creation: CacheCreation | None = None
 
 
-class LoggedUsage(msgspec.Struct, gc=False):
+class LoggedUsage(msgspec.Struct, frozen=True, gc=False):
     """``message.usage`` as the provider sent it."""
 
     input_tokens: Count | None = None
@@ -48,6 +48,10 @@ class LoggedUsage(msgspec.Struct, gc=False):
     iterations: list[Iteration] | None = None
 
 
+ABSENT = msgspec.Raw(b"")
+"""Stands for a raw field that a line does not have."""
+
+
 class Message(msgspec.Struct, gc=False):
     """``message`` of an assistant line. ``diagnostics`` stays raw: absent (empty), null and an object differ."""
 
@@ -55,7 +59,7 @@ class Message(msgspec.Struct, gc=False):
     model: str | None = None
     stop_reason: str | None = None
     usage: LoggedUsage | None = None
-    diagnostics: msgspec.Raw = msgspec.Raw(b"")
+    diagnostics: msgspec.Raw = ABSENT
 
 
 class InnerRecord(msgspec.Struct, gc=False):

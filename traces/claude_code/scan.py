@@ -12,12 +12,17 @@ import msgspec
 
 from agentsim.session import Problem
 from traces.claude_code.calls import Call
+from traces.claude_code.lines import ABSENT as _ABSENT
 from traces.claude_code.lines import SYNTHETIC_MODEL, Line, Message, decode_line
-from traces.lines import read_chunks
+from traces.lines import read_blocks
 
 _USAGE = b'"usage"'
 _USAGE_OBJECT = b'"usage":{'
 _UUID = b'"uuid":"'
+_USER = b'"type":"user"'
+_ASSISTANT = b'"type":"assistant"'
+_NEAR = 512
+_OPEN, _CLOSE = b"{}"
 _MAX_PROBLEMS = 200
 
 REMEDIES = {
@@ -82,52 +87,75 @@ def scan(files: tuple[str, ...]) -> Unit:
 
 def _scan_file(unit: Unit, index: int, path: str) -> None:
     decode = decode_line
-    not_billable = 0
-    # The last decoded line of a call, as bytes that a repeating line shows again: where its message id stands, and its
-    # end from the usage on up to the uuid, which is the first thing that differs.
-    head_from = head_to = tail_from = tail_to = 0
+    not_billable = duplicate = 0
+    # A line that repeats the call before it shows the same bytes in two places: where its message id stands (counted
+    # from its beginning) and from the usage on up to the uuid, the first thing that differs (counted from its end).
     head = tail = b""
+    head_from = head_to = tail_from = tail_to = 0
     last: Call | None = None
-    for chunk in read_chunks(path):
-        number = chunk.first - 1
-        position = chunk.offset
-        overlong = chunk.overlong
-        for text in chunk.lines:
+    number = 0
+    for block in read_blocks(path):
+        if block.overlong:
             number += 1
-            here = position
-            position += len(text) + 1
-            if _USAGE not in text:
-                if text[:1] == b"{" and text[-1:] == b"}":
-                    not_billable += 1
-                else:
-                    _odd_line(unit, index, path, text, number, here, chunk.open_end and text is chunk.lines[-1], overlong)
-                continue
-            if last is not None and text[tail_from:tail_to] == tail and text[head_from:head_to] == head:
-                unit.duplicate += 1
-                last.last = here
+            unit.skip(path, number, "too long")
+            last = None
+            continue
+        data = block.data
+        find = data.find
+        shift = block.offset
+        begin = 0
+        size = len(data)
+        while begin <= size:
+            end = find(b"\n", begin)
+            if end < 0:
+                end = size
+            number += 1
+            if (
+                last is not None
+                and data[end + tail_from : end + tail_to] == tail
+                and data[begin + head_from : begin + head_to] == head
+            ):
+                duplicate += 1
+                last.last = begin + shift
                 last.lines += 1
+                begin = end + 1
                 continue
+            # A user's line carries no usage of its own. It is known by its type near its beginning, and by not showing
+            # an assistant's type near either end; quotes inside a string are escaped and cannot look like this.
+            if (
+                find(_USER, begin, begin + _NEAR) >= 0
+                and find(_ASSISTANT, begin, begin + _NEAR) < 0
+                and find(_ASSISTANT, max(begin, end - _NEAR), end) < 0
+                and data[end - 1] == _CLOSE
+                and data[begin] == _OPEN
+            ) or (find(_USAGE, begin, end) < 0 and end > begin and data[begin] == _OPEN and data[end - 1] == _CLOSE):
+                not_billable += 1
+                begin = end + 1
+                continue
+            text = data[begin:end]
+            here = begin + shift
+            begin = end + 1
+            last = None
             try:
                 line = decode(text)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                last = None
-                _odd_line(unit, index, path, text, number, here, chunk.open_end and text is chunk.lines[-1], overlong)
+                _odd_line(unit, index, path, text, number, here, block.open_end and end == size)
                 continue
             last = _take(unit, index, line, number, here)
-            if last is None:
-                continue
-            where = text.find(b'"id":"' + last.key[0].encode() + b'"')
-            usage_at = text.rfind(_USAGE_OBJECT)
-            uuid_at = text.rfind(_UUID)
-            if where < 0 or not 0 < usage_at < uuid_at:
-                last = None
-                continue
-            head_from, head_to = where, where + len(last.key[0]) + 7
-            head = text[head_from:head_to]
-            tail_from, tail_to = usage_at - len(text), uuid_at - len(text)
-            tail = text[tail_from:tail_to]
-        unit.rows += len(chunk.lines)
+            if last is not None:
+                where = text.find(b'"id":"' + last.key[0].encode() + b'"')
+                usage_at = text.rfind(_USAGE_OBJECT)
+                uuid_at = text.rfind(_UUID)
+                if where < 0 or not 0 < usage_at < uuid_at:
+                    last = None
+                    continue
+                head_from, head_to = where, where + len(last.key[0]) + 7
+                head = text[head_from:head_to]
+                tail_from, tail_to = usage_at - len(text), uuid_at - len(text)
+                tail = text[tail_from:tail_to]
+    unit.rows += number
     unit.not_billable += not_billable
+    unit.duplicate += duplicate
 
 
 def _take(unit: Unit, index: int, line: Line, number: int, position: int) -> Call | None:
@@ -151,15 +179,23 @@ def _take(unit: Unit, index: int, line: Line, number: int, position: int) -> Cal
         return None
     key = _key(message, request_id, uuid, index, number)
     call = unit.by_key.get(key)
-    output = -1 if message.usage.output_tokens is None else message.usage.output_tokens
+    usage = message.usage
+    output = -1 if usage.output_tokens is None else usage.output_tokens
     if call is None:
-        call = Call(key, lane, index, position, number, len(unit.calls))
-        call.uuid = uuid
-        call.parent_uuid = None if copy else line.parentUuid
-        call.version = line.version
-        call.effort = line.effort
-        call.agent_copy = copy
-        call.take(message.model or "", message.usage)
+        call = Call(
+            key=key,
+            lane=lane,
+            file=index,
+            position=position,
+            line=number,
+            index=len(unit.calls),
+            uuid=uuid,
+            parent_uuid=None if copy else line.parentUuid,
+            version=line.version,
+            effort=line.effort,
+            agent_copy=copy,
+        )
+        call.take(message.model or "", usage, output)
         unit.by_key[key] = call
         unit.calls.append(call)
         if unit.session is None:
@@ -170,14 +206,14 @@ def _take(unit: Unit, index: int, line: Line, number: int, position: int) -> Cal
         unit.duplicate += 1
         call.lines += 1
         if output > call.output:
-            call.take(message.model or "", message.usage)
+            call.take(message.model or "", usage, output)
     call.last = position
     if stamp:
         call.end = stamp
         unit.last_stamp = stamp
     if message.stop_reason is not None:
         call.stop_reason = message.stop_reason
-    if len(message.diagnostics) > len(call.diagnostics):
+    if message.diagnostics is not _ABSENT and len(message.diagnostics) > len(call.diagnostics):
         call.diagnostics = bytes(message.diagnostics)
     return call
 
@@ -189,13 +225,8 @@ def _key(message: Message, request_id: str | None, uuid: str | None, index: int,
     return (request_id or "", uuid or f"{index}:{number}")
 
 
-def _odd_line(
-    unit: Unit, index: int, path: str, text: bytes, number: int, position: int, open_end: bool, overlong: tuple[int, ...]
-) -> None:
+def _odd_line(unit: Unit, index: int, path: str, text: bytes, number: int, position: int, open_end: bool) -> None:
     """A line that the fast decoder refused, or that does not look like an object: find out what it holds."""
-    if number in overlong:
-        unit.skip(path, number, "too long")
-        return
     stripped = text.strip()
     if not stripped:
         unit.not_billable += 1

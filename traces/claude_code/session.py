@@ -128,7 +128,9 @@ def _lane(call: Call, step: Step, lane_of: dict[int, str], lanes: dict[str, Lane
     return lane
 
 
-def request_of(unit: Unit, call: Call, step: Step, lane: str = "", purpose: Purpose = "main", counted: bool = True) -> Request:
+def request_of(
+    unit: Unit, call: Call, step: Step, lane: str = "", purpose: Purpose = "main", counted: bool = True
+) -> Request:
     """A call as a request of the vocabulary."""
     end = nanoseconds(call.end)
     start = nanoseconds(step.start)

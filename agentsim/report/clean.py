@@ -94,7 +94,7 @@ def _symbol(character: str, marks: int) -> tuple[str, int]:
         return f"⟨{number:04X}⟩", 0
     if kind in ("Mn", "Me"):
         if marks == MAX_MARKS:
-            return f"⟨{number:04X}⟩", 0
+            return f"⟨{number:04X}⟩", marks
         return character, marks + 1
     return character, 0
 

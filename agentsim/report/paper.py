@@ -62,7 +62,7 @@ class Paper:
     def paragraph(self, *spans: Span, first: Sequence[Span] = (), rest: Sequence[Span] = ()) -> None:
         """Write text wrapped to the width, each line after ``first`` (the first one) or ``rest`` (the others)."""
         room = self.width - max(span_width(first), span_width(rest))
-        for number, pieces in enumerate(wrap(spans, max(room, 20))):
+        for number, pieces in enumerate(wrap(spans, max(room, 10))):
             self.line(*(rest if number else first), *pieces)
 
     def _ink(self, span: Span) -> str:

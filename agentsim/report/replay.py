@@ -9,8 +9,8 @@ from agentsim.report import figures
 from agentsim.report.losses import write_losses
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import Column, Layout
-from agentsim.report.words import EVENTS, KINDS, PURPOSES, cause_title, headline, where
-from agentsim.session import Event, Lane, Request, Row, Session
+from agentsim.report.words import EVENTS, KINDS, cause_title, headline, lane_names, where
+from agentsim.session import Event, Request, Row, Session
 from agentsim.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -149,21 +149,6 @@ def write_story(paper: Paper, verdict: Verdict, *, content: bool = False) -> Non
             _labelled(paper, rule, "" if number else label, sentence)
     if verdict.fix:
         _labelled(paper, rule, "fix", verdict.fix)
-
-
-def lane_names(lanes: Iterable[Lane]) -> dict[str, str]:
-    """Short names of lanes in the order they began: ``main``, ``subagent 1``, ``subagent 2``."""
-    lanes = list(lanes)
-    totals: dict[str, int] = {}
-    for lane in lanes:
-        totals[lane.purpose] = totals.get(lane.purpose, 0) + 1
-    seen: dict[str, int] = {}
-    names = {}
-    for lane in lanes:
-        seen[lane.purpose] = seen.get(lane.purpose, 0) + 1
-        name = PURPOSES.get(lane.purpose, lane.purpose)
-        names[lane.id] = name if totals[lane.purpose] == 1 else f"{name} {seen[lane.purpose]}"
-    return names
 
 
 def gaps_in_lanes(requests: Iterable[Request]) -> list[int | None]:

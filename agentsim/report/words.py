@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from agentsim.report.paper import Span, Style
-from agentsim.session import EventKind, Purpose
+from agentsim.session import EventKind, Lane, Purpose
 from agentsim.verdict import Change, Evidence, Kind, Place, Verdict
 
 KINDS: dict[Kind, Span] = {
@@ -96,3 +98,18 @@ def where(place: Place) -> str:
         if place.changed_characters is not None:
             text += f" ({place.changed_characters:,} changed)"
     return text
+
+
+def lane_names(lanes: Iterable[Lane]) -> dict[str, str]:
+    """Short names of lanes in the order they began: ``main``, ``subagent 1``, ``subagent 2``."""
+    lanes = list(lanes)
+    totals: dict[str, int] = {}
+    for lane in lanes:
+        totals[lane.purpose] = totals.get(lane.purpose, 0) + 1
+    seen: dict[str, int] = {}
+    names = {}
+    for lane in lanes:
+        seen[lane.purpose] = seen.get(lane.purpose, 0) + 1
+        name = PURPOSES.get(lane.purpose, lane.purpose)
+        names[lane.id] = name if totals[lane.purpose] == 1 else f"{name} {seen[lane.purpose]}"
+    return names

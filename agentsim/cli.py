@@ -1,0 +1,126 @@
+"""The command line: ``agentsim COMMAND``. The only module that knows every command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from agentsim import __version__
+from agentsim.commands.command import write_examples
+from agentsim.report.exits import ExitCode, Failure
+
+COMMANDS: dict[str, str] = {
+    "replay": "Show each request of a session and why its cache was lost.",
+    "summary": "Show what all sessions cost, and what the cache lost.",
+    "explain": "Explain the code of a cause.",
+    "agree": "Compare blind verdicts with the provider's recorded reasons.",
+    "formats": "List the log formats that can be read.",
+    "convert": "Turn a log into an agentsim/1 trace, to keep or to share.",
+    "schema": "Print the JSON Schema of agentsim/1 traces.",
+    "completion": "Print the script for tab completion.",
+}
+"""Each command and its short help, said here too so that ``agentsim --help`` imports none of them."""
+
+EXAMPLES = (
+    ("agentsim summary", "What your Claude Code sessions cost and lost."),
+    ("agentsim replay session.jsonl", "One session, request by request."),
+    ("agentsim explain AS301", "What a cause means and how to fix it."),
+)
+
+
+class Program(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, the most used first."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        found = import_module(f"agentsim.commands.{cmd_name}").command
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, then what the program does."""
+        write_examples(formatter, EXAMPLES)
+        super().format_help_text(ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(
+    cls=Program,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="'agentsim COMMAND --help' tells more. Exit codes: 0 all well, 1 findings, 2 usage, 3 input unreadable.",
+)
+@click.version_option(__version__, "--version", message="agentsim %(version)s")
+@click.pass_context
+def program(ctx: click.Context) -> ExitCode | None:
+    """Which request of an LLM agent lost its prompt cache, why, and what it cost."""
+    if ctx.invoked_subcommand is not None:
+        return None
+    click.echo(ctx.get_help())
+    return ExitCode.USAGE
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code. Nothing but a defect leaves it as an exception."""
+    _survive_any_text()
+    try:
+        return _run(arguments)
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Python must not find that out again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        result = program.main(
+            None if arguments is None else list(arguments), prog_name="agentsim", standalone_mode=False
+        )
+        sys.stdout.flush()
+        return int(result) if isinstance(result, int) else ExitCode.OK
+    except Failure as failure:
+        return _complain(failure)
+    except click.ClickException as error:
+        return _complain(_usage(error))
+    except (click.Abort, KeyboardInterrupt):
+        sys.stderr.write("\n")
+        return ExitCode.INTERRUPTED
+
+
+def _usage(error: click.ClickException) -> Failure:
+    where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx is not None else "agentsim"
+    reason = error.format_message().rstrip(".")
+    return Failure(reason[:1].lower() + reason[1:], remedy=f"see '{where} --help'", code=ExitCode.USAGE)
+
+
+def _complain(failure: Failure) -> int:
+    from agentsim.report.notices import complain
+
+    complain(failure)
+    return failure.code
+
+
+def _survive_any_text() -> None:
+    """Text that an output's encoding lacks is written as an escape instead of ending the program."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""``agentsim agree``: blind verdicts against the reasons that the provider recorded."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from agentsim.commands.command import Command, json_option, paths_argument, strict_option
+from agentsim.report.exits import ExitCode
+
+EXAMPLES = (
+    ("agentsim agree ~/.claude/projects", "How far the verdicts can be trusted on your own logs."),
+    ("agentsim agree session.jsonl --json | jq .matrix", "The confusion matrix for programs."),
+)
+
+
+@click.command(
+    cls=Command, examples=EXAMPLES, short_help="Compare blind verdicts with the provider's recorded reasons."
+)
+@paths_argument()
+@json_option
+@strict_option
+def command(paths: tuple[str, ...], as_json: bool, strict: bool) -> ExitCode:
+    """Judge sessions blind and compare with the reasons that the provider itself wrote into the logs.
+
+    'the same': the verdict is the provider's reason. 'compatible': the verdict leaves that reason open. 'contradicted':
+    it rules the reason out, and the exit code is 1.
+    """
+    from agentsim.agree import agree
+    from agentsim.commands.inputs import read_sessions, tell_skips
+
+    sessions = read_sessions(paths)
+    agreement = agree(sessions)
+    if as_json:
+        from agentsim.report.as_json import agreement_document, write_document
+
+        write_document(sys.stdout, agreement_document(agreement))
+    else:
+        from agentsim.report.agreement import write_agreement
+        from agentsim.report.paper import Paper
+
+        write_agreement(Paper.on(sys.stdout), agreement)
+    skips = tell_skips(sessions, strict)
+    if skips is not ExitCode.OK:
+        return skips
+    return ExitCode.FINDINGS if agreement.contradicted else ExitCode.OK

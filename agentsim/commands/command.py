@@ -1,0 +1,58 @@
+"""A click command whose help begins with examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+Example = tuple[str, str]
+"""A command line and what it is good for."""
+
+
+class Command(click.Command):
+    """A command with examples. They come first in its help, because they are what people look for."""
+
+    def __init__(self, *args: Any, examples: Sequence[Example] = (), **more: Any) -> None:
+        more.setdefault("context_settings", {"help_option_names": ["-h", "--help"]})
+        super().__init__(*args, **more)
+        self.examples = tuple(examples)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, then what the command does."""
+        write_examples(formatter, self.examples)
+        super().format_help_text(ctx, formatter)
+
+
+def write_examples(formatter: click.HelpFormatter, examples: Sequence[Example]) -> None:
+    """Write a section of examples."""
+    if examples:
+        with formatter.section("Examples"):
+            for line, purpose in examples:
+                formatter.write(f"  {line}\n      {purpose}\n")
+
+
+class Decorator(Protocol):
+    """What gives a function a parameter of the command line and returns it."""
+
+    def __call__(self, function: Function, /) -> Function: ...  # noqa: D102
+
+
+def paths_argument(required: bool = True) -> Decorator:
+    """The argument that takes logs: any number of files and folders."""
+    # Not click.Path(exists=True): a missing file is an unreadable input (exit code 3), not a wrong command line.
+    return click.argument("paths", metavar="PATH..." if required else "[PATH]...", nargs=-1, required=required)
+
+
+json_option: Decorator = click.option(
+    "--json", "as_json", is_flag=True, help="Write JSON for programs instead of a page."
+)
+"""The option that asks for JSON."""
+
+strict_option: Decorator = click.option(
+    "--strict", is_flag=True, help="Exit with 3 when any part of the input was skipped."
+)
+"""The option that takes no excuses."""

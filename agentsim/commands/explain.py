@@ -1,0 +1,46 @@
+"""``agentsim explain``: what a cause means, how to confirm it, and how to fix it."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from agentsim.commands.command import Command
+from agentsim.report.exits import ExitCode, Failure
+
+EXAMPLES = (
+    ("agentsim explain AS301", "One cause."),
+    ("agentsim explain", "All causes by their codes."),
+)
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Explain the code of a cause.")
+@click.argument("code", required=False)
+def command(code: str | None) -> ExitCode:
+    """Explain the CODE of a cause: its meaning, how to confirm it, how to fix it. Without CODE: list all of them."""
+    from agentsim.diagnose.causes import CAUSES, cause
+    from agentsim.report.causes import write_cause, write_causes
+    from agentsim.report.paper import Paper
+
+    paper = Paper.on(sys.stdout)
+    if code is None:
+        write_causes(paper, CAUSES.values())
+        return ExitCode.OK
+    try:
+        found = cause(code)
+    except KeyError:
+        raise Failure(
+            f"no cause has the code {code}", remedy=_nearest(code, list(CAUSES)), code=ExitCode.USAGE
+        ) from None
+    write_cause(paper, found)
+    return ExitCode.OK
+
+
+def _nearest(code: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(code.upper(), known, n=3, cutoff=0.5)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return "'agentsim explain' lists all codes"

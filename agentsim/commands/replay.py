@@ -1,0 +1,119 @@
+"""``agentsim replay``: the requests of one session, with a verdict on each."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from agentsim.commands.command import Command, json_option, paths_argument, strict_option
+from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from agentsim.session import Session
+
+MOST_LISTED = 20
+
+EXAMPLES = (
+    ("agentsim replay session.jsonl", "Every request of a session, and why the cache was lost."),
+    ("agentsim replay session.jsonl --rows misses", "Only the requests that lost something."),
+    ("agentsim replay ~/.claude/projects --session 94fab1a1", "One session out of many."),
+    ("agentsim replay capture.jsonl --usage-only", "What the usage counters alone would tell."),
+    ("agentsim replay session.jsonl --json | jq .totals", "The same for programs."),
+)
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Show each request of a session and why its cache was lost.")
+@paths_argument()
+@json_option
+@click.option(
+    "--rows", type=click.Choice(["all", "misses"]), default="all", help="Which rows to show.", show_default=True
+)
+@click.option("--lane", metavar="LANE", help="Show one lane: its id, the beginning of it, or a name such as 'main'.")
+@click.option(
+    "--session", "session_id", metavar="ID", help="Which session, when there are several: the beginning of its id."
+)
+@click.option("--usage-only", is_flag=True, help="Ignore bodies; judge by the usage counters.")
+@click.option("--no-provider-diagnosis", is_flag=True, help="Judge blind, without the provider's own word.")
+@click.option("--content", is_flag=True, help="Show the words around a difference. They may be private.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 when a request lost its cache.")
+@strict_option
+def command(
+    paths: tuple[str, ...],
+    as_json: bool,
+    rows: Literal["all", "misses"],
+    lane: str | None,
+    session_id: str | None,
+    usage_only: bool,
+    no_provider_diagnosis: bool,
+    content: bool,
+    exit_code: bool,
+    strict: bool,
+) -> ExitCode:
+    """Replay one session: a line for each request with what it wrote, read and cost.
+
+    Under each request that lost its cache stand the cause, the place, the price of the loss, what is established and
+    what is still to check, and the fix. PATH is a log or a folder of logs in any format of 'agentsim formats'.
+    """
+    from agentsim.commands.inputs import read_sessions, tell_skips
+    from agentsim.diagnose import diagnose
+
+    session = choose_session(read_sessions(paths), session_id)
+    lane_id = choose_lane(session, lane) if lane is not None else None
+    diagnosis = diagnose(session, use_bodies=not usage_only, use_provider_diagnosis=not no_provider_diagnosis)
+    if as_json:
+        from agentsim.report.as_json import replay_document, write_document
+
+        write_document(sys.stdout, replay_document(diagnosis, rows=rows, lane=lane_id, content=content))
+    else:
+        from agentsim.report.paper import Paper
+        from agentsim.report.replay import write_replay
+
+        write_replay(Paper.on(sys.stdout), diagnosis, rows=rows, lane=lane_id, content=content)
+    skips = tell_skips([session], strict)
+    if skips is not ExitCode.OK:
+        return skips
+    return ExitCode.FINDINGS if exit_code and diagnosis.totals.misses else ExitCode.OK
+
+
+def choose_session(sessions: list[Session], wanted: str | None) -> Session:
+    """The session whose id begins with ``wanted``, or the only one. Raises Failure when that is not one session."""
+    found = [session for session in sessions if wanted is None or session.id.startswith(wanted)]
+    exact = [session for session in found if session.id == wanted]
+    if len(exact) == 1:
+        return exact[0]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise Failure(
+            f"no session begins with {wanted}",
+            remedy=f"choose one of {_listed(sessions)}",
+            code=ExitCode.USAGE,
+        )
+    raise Failure(
+        f"{len(found)} sessions here",
+        remedy=f"choose one with --session: {_listed(found)}",
+        code=ExitCode.USAGE,
+    )
+
+
+def choose_lane(session: Session, wanted: str) -> str:
+    """The id of the lane of that id, name or beginning of an id. Raises Failure when that is not one lane."""
+    from agentsim.report.words import lane_names
+
+    names = lane_names(session.lanes)
+    for found in (
+        [lane for lane, name in names.items() if wanted in (lane, name)],
+        [lane for lane in names if lane.startswith(wanted)],
+    ):
+        if len(found) == 1:
+            return found[0]
+    known = ", ".join(names.values())
+    raise Failure(f"no one lane is called {wanted}", remedy=f"choose one of {known}", code=ExitCode.USAGE)
+
+
+def _listed(sessions: list[Session]) -> str:
+    largest = sorted(sessions, key=lambda session: (-len(session.requests), session.id))
+    listed = ", ".join(f"{session.id} ({len(session.requests):,})" for session in largest[:MOST_LISTED])
+    return listed + (f" and {len(sessions) - MOST_LISTED:,} more" if len(sessions) > MOST_LISTED else "")

@@ -1,0 +1,65 @@
+"""``agentsim summary``: what many sessions cost, and what they lost to the cache."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from agentsim.commands.command import Command, json_option, paths_argument, strict_option
+from agentsim.report.exits import ExitCode, Failure
+
+EXAMPLES = (
+    ("agentsim summary", "Every Claude Code session on this machine."),
+    ("agentsim summary ~/.claude/projects/my-project", "The sessions of one project."),
+    ("agentsim summary --top 20", "Longer lists of the worst sessions and misses."),
+    ("agentsim summary --json | jq .losses", "Losses by cause, for programs."),
+)
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Show what all sessions cost, and what the cache lost.")
+@paths_argument(required=False)
+@json_option
+@click.option(
+    "--top", type=click.IntRange(0, 1000), default=5, show_default=True, help="How many of the worst to list."
+)
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes to read with.  [default: one a core]")
+@strict_option
+def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None, strict: bool) -> ExitCode:
+    """Sum up sessions: cost, hit rate, losses by cause, the worst sessions and the worst misses.
+
+    Without PATH it reads every Claude Code log on this machine: ~/.claude/projects and ~/.config/claude/projects, or
+    the folders that CLAUDE_CONFIG_DIR names.
+    """
+    from agentsim.commands.inputs import check_path, unreadable
+    from agentsim.report.notices import tell_problems
+    from agentsim.report.progress import Progress
+    from agentsim.summary import summarise
+    from traces.claude_code.files import default_roots
+
+    where = list(paths) or default_roots()
+    if not where:
+        raise Failure(
+            "no Claude Code logs on this machine",
+            remedy="looked in CLAUDE_CONFIG_DIR, ~/.claude and ~/.config/claude; name a file or folder",
+        )
+    for path in where:
+        check_path(path)
+    try:
+        with Progress("reading logs") as progress:
+            summary = summarise(where, workers=workers, progress=progress, worst=top)
+    except OSError as error:
+        raise unreadable(error, where[0]) from error
+    if as_json:
+        from agentsim.report.as_json import summary_document, write_document
+
+        write_document(sys.stdout, summary_document(summary))
+    else:
+        from agentsim.report.paper import Paper
+        from agentsim.report.summary import write_summary
+
+        write_summary(Paper.on(sys.stdout), summary)
+    tell_problems(summary.problems, [summary.accounting])
+    if strict and (summary.problems or summary.accounting.skipped):
+        return ExitCode.UNREADABLE
+    return ExitCode.OK

@@ -1,0 +1,153 @@
+"""Many sessions on a screen: what they cost, what they lost, and where to look first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from agentsim.report import figures
+from agentsim.report.losses import write_losses
+from agentsim.report.paper import Paper, Span, Style
+from agentsim.report.table import Column, write_table
+from agentsim.report.words import cause_title
+
+if TYPE_CHECKING:
+    from agentsim.summary import MissLine, SessionLine, Summary
+
+SESSION_COLUMNS = (
+    Column("session", "<", 9, 8),
+    Column("project", "<", 3, 10),
+    Column("requests", ">", 4),
+    Column("misses", ">", 5),
+    Column("hit %", ">", 7),
+    Column("cost", ">", 6),
+    Column("lost", ">", 8),
+)
+
+MISS_COLUMNS = (
+    Column("when", "<", 4),
+    Column("lost", ">", 8),
+    Column("tokens", ">", 6),
+    Column("cause", "<", 7, 12),
+    Column("place", "<", 9, 24),
+)
+
+
+def write_summary(paper: Paper, summary: Summary) -> None:
+    """Write a summary. Money that cannot be known is counted beside the sums and never added as nothing."""
+    _heading(paper, summary)
+    if not summary.requests:
+        paper.line("No requests in here.")
+        return
+    _figures(paper, summary)
+    write_losses(paper, summary.losses, summary.cost)
+    _worst_sessions(paper, [line for line in summary.worst_sessions if line.lost_cost or line.misses])
+    _worst_misses(paper, summary.worst_misses)
+    _unpriced(paper, summary)
+    _accounting(paper, summary)
+
+
+def _heading(paper: Paper, summary: Summary) -> None:
+    first, last = figures.day(summary.first_time), figures.day(summary.last_time)
+    when = first if first == last else f"{first} – {last}"
+    paper.paragraph(
+        (figures.plural(summary.sessions, "session"), Style.STRONG),
+        f" in {figures.plural(summary.files, 'file')} · {when} · {figures.plural(summary.requests, 'request')}",
+    )
+    paper.line()
+
+
+def _figures(paper: Paper, summary: Summary) -> None:
+    hit = figures.per_cent(summary.hit_read, summary.hit_total)
+    misses = figures.plural(sum(loss.count for loss in summary.losses), "miss", "misses")
+    lines = [
+        ("cost", figures.money(summary.cost), f"{figures.equivalents(summary.equivalents)} input equivalents"),
+        (
+            "hit rate",
+            f"{hit} %",
+            f"{figures.count(summary.hit_read)} of {figures.count(summary.hit_total)} input tokens read",
+        ),
+        (
+            "lost",
+            figures.money(summary.lost_cost),
+            f"{figures.per_cent(summary.lost_cost, summary.cost)} % of the bill, {misses}",
+        ),
+    ]
+    if summary.unlogged:
+        least = f"at least {figures.plural(summary.unlogged, 'request')} that no log shows, not in the cost"
+        lines.append(("unlogged", f"≥ {figures.money(summary.unlogged_cost)}", least))
+    names = max(len(name) for name, _, _ in lines)
+    amounts = max(len(amount) for _, amount, _ in lines)
+    for name, amount, rest in lines:
+        lead: list[Span] = [f"  {name:<{names}}  ", (f"{amount:>{amounts}}", Style.STRONG), "  "]
+        paper.paragraph(rest, first=lead, rest=[" " * (names + amounts + 6)])
+
+
+def _worst_sessions(paper: Paper, lines: Sequence[SessionLine]) -> None:
+    if not lines:
+        return
+    paper.line()
+    paper.line(("Sessions that lost most", Style.STRONG))
+    rows: list[list[Span]] = [
+        [
+            line.session,
+            line.project,
+            figures.count(line.requests),
+            figures.count(line.misses),
+            figures.per_cent(line.hit_read, line.hit_total),
+            figures.money(line.cost),
+            figures.money(line.lost_cost),
+        ]
+        for line in lines
+    ]
+    write_table(paper, SESSION_COLUMNS, rows, indent=2)
+
+
+def _worst_misses(paper: Paper, misses: Sequence[MissLine]) -> None:
+    if not misses:
+        return
+    paper.line()
+    paper.line(("Dearest misses", Style.STRONG))
+    rows: list[list[Span]] = [
+        [
+            f"{figures.day(miss.time)} {figures.clock(miss.time)}" if miss.time is not None else figures.UNKNOWN,
+            figures.UNKNOWN if miss.lost_cost is None else figures.money(miss.lost_cost),
+            figures.count(miss.lost),
+            f"{miss.cause} {cause_title(miss.cause)}",
+            f"{_tail(miss.file)}:{miss.line}",
+        ]
+        for miss in misses
+    ]
+    write_table(paper, MISS_COLUMNS, rows, indent=2)
+    paper.paragraph(
+        (f"agentsim replay {quote(misses[0].file)} --rows misses tells the story of the first.", Style.FAINT),
+        first=["  "],
+        rest=["  "],
+    )
+
+
+def _unpriced(paper: Paper, summary: Summary) -> None:
+    if not summary.unpriced and not summary.unreported:
+        return
+    paper.line()
+    if summary.unpriced:
+        models = ", ".join(f"{model} {count:,}" for model, count in summary.unpriced)
+        total = sum(count for _, count in summary.unpriced)
+        paper.paragraph((f"Not priced, and not in the cost: {figures.plural(total, 'request')} ({models})", Style.WARN))
+    if summary.unreported:
+        paper.paragraph(f"Without cache counters: {figures.plural(summary.unreported, 'request')}")
+
+
+def _accounting(paper: Paper, summary: Summary) -> None:
+    sums = summary.accounting
+    skipped = sum(count for _, count in sums.skipped)
+    text = f"{figures.plural(sums.rows, 'row')} read: {sums.used:,} used, {sums.duplicate:,} repeated,"
+    text += f" {sums.not_billable:,} without a bill, {skipped:,} skipped"
+    paper.line()
+    paper.paragraph((text, Style.FAINT))
+
+
+def _tail(path: str) -> str:
+    """The last part of a path: the folder above is in the list of sessions."""
+    return path.replace("\\", "/").rsplit("/", 1)[-1]

@@ -1,0 +1,124 @@
+"""A judged session on a screen."""
+
+import io
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agentsim.diagnose import Diagnosis
+from agentsim.report.clean import display_width
+from agentsim.report.paper import Paper
+from agentsim.report.replay import bar, gaps_in_lanes, write_replay
+from agentsim.report.words import lane_names
+from agentsim.session import Event, Lane
+from agentsim.verdict import Verdict
+from tests.agentsim.report.small import MISS, diagnosis, row, small
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def page(judged: Diagnosis, width: int = 100, colour: bool = False, **more: object) -> str:
+    stream = io.StringIO()
+    write_replay(Paper(stream, width=width, colour=colour), judged, **more)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def test_the_page_of_a_small_session() -> None:
+    # 8,500 written at $6.25 a million: $0.053125. 10,000 lost at 6.25 - 0.50: $0.0575.
+    assert page(small()) == (GOLDEN / "replay-100.txt").read_text()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 140, 200])
+def test_no_line_is_wider_than_the_screen(width: int) -> None:
+    assert max(display_width(line) for line in page(small(), width).splitlines()) <= width
+
+
+def test_a_narrow_screen_keeps_what_matters() -> None:
+    lines = page(small(), 80).splitlines()
+    titles = next(line for line in lines if line.lstrip().startswith("#")).split()
+    assert {"#", "written", "read", "hit", "cost", "happened"} <= set(titles)
+
+
+def test_a_wide_screen_shows_the_parts_of_a_prompt_as_a_bar() -> None:
+    assert "█ read ▒ write ░ fresh" in page(small(), 200)
+    assert "█ read" not in page(small(), 100)
+
+
+def test_colour_says_nothing_that_words_do_not() -> None:
+    assert re.sub(r"\x1b\[[0-9;]*m", "", page(small(), colour=True)) == page(small())
+
+
+def test_only_misses() -> None:
+    text = page(small(), rows="misses")
+    assert re.findall(r"^ +(\d+)  \d\d:", text, re.M) == ["3"]
+    assert "4 requests:" in text, "totals stay those of the whole session"
+
+
+def test_only_one_lane() -> None:
+    judged = diagnosis(
+        [row("a", 0, 10, 10, 0), row("b", 1, 10, 10, 0, lane="side")],
+        [Verdict(request="a", kind="first"), Verdict(request="b", kind="first")],
+        lanes=(Lane(id="main", title=""), Lane(id="side", title="", purpose="subagent")),
+    )
+    assert re.findall(r"^ +(\d+)  \d\d:", page(judged, lane="side"), re.M) == ["2"]
+    assert "subagent" in page(judged, 120)
+
+
+def test_words_of_the_conversation_are_shown_only_when_asked_for() -> None:
+    assert "{secret}" not in page(small())
+    assert "{secret}" in page(small(), content=True)
+
+
+def test_what_is_unknown_is_a_dash_and_not_a_zero() -> None:
+    nothing = row("a", 0, 0, 0, 0)
+    usage = msgspec.structs.replace(nothing.usage, fresh=None, write_5m=None, read=None)
+    nothing = msgspec.structs.replace(nothing, usage=usage, cost=None, start=None, end=None)
+    line = next(
+        line
+        for line in page(diagnosis([nothing], [Verdict(request="a", kind="unreported")]), 120).splitlines()
+        if "no cache counters" in line
+    )
+    assert line.split()[1:-3] == ["–"] * (len(line.split()) - 4)
+    assert "not priced" in page(diagnosis([nothing], [Verdict(request="a", kind="unreported")]))
+
+
+def test_a_new_day_and_an_event_stand_between_the_rows() -> None:
+    rows = [row("a", 0, 10, 10, 0), row("b", 86_400, 10, 10, 0)]
+    verdicts = [Verdict(request="a", kind="first"), Verdict(request="b", kind="compaction")]
+    text = page(diagnosis(rows, verdicts, events=(Event(kind="compaction", time=None, lane="main", before="b"),)))
+    assert (
+        text.index("  1  10:00") < text.index("2026-01-06") < text.index("history compacted") < text.index("  2  10:00")
+    )
+
+
+def test_a_copied_request_is_marked() -> None:
+    judged = diagnosis([row("a", 0, 10, 10, 0, counted=False)], [Verdict(request="a", kind="first")])
+    assert "copied from another session" in page(judged)
+    assert "0 requests:" in page(judged)
+
+
+def test_gaps_are_counted_in_the_lane() -> None:
+    requests = [
+        row(id, start, 10, 1, 0, lane=lane).request for id, start, lane in [("a", 0, "x"), ("b", 5, "y"), ("c", 9, "x")]
+    ]
+    assert gaps_in_lanes(requests) == [None, None, 9 * 10**9]
+
+
+def test_lanes_are_numbered_where_there_are_several_of_a_kind() -> None:
+    lanes = [Lane(id=str(i), title="", purpose=purpose) for i, purpose in enumerate(["main", "subagent", "subagent"])]  # type: ignore[arg-type]
+    assert list(lane_names(lanes).values()) == ["main", "subagent 1", "subagent 2"]
+
+
+@pytest.mark.parametrize(("written", "read"), [(0, 0), (1, 0), (1, 10**6), (10**6, 1), (5, 5)])
+def test_a_bar_has_a_fixed_length_and_shows_the_larger_part(written: int, read: int) -> None:
+    drawn = bar(row("a", 0, 1, written, read))
+    assert len(drawn) == (22 if written or read else 0)
+    if written > read:
+        assert drawn.count("▒") >= drawn.count("█")
+
+
+def test_alternatives_are_named() -> None:
+    judged = diagnosis([row("a", 0, 10, 10, 0)], [msgspec.structs.replace(MISS, request="a", alternatives=("AS301",))])
+    assert re.search(r"or else +AS301 ", page(judged))

@@ -1,2 +1,1 @@
-"""Triton kernels for the hot operations of :mod:`engine`, each beside the plain PyTorch reference that defines it.
-"""
+"""Triton kernels for the hot operations of :mod:`engine`, each beside the plain PyTorch reference that defines it."""

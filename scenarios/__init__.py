@@ -1,2 +1,1 @@
-"""Scenario files and their schema: agents that do not exist yet, described well enough to be simulated.
-"""
+"""Scenario files and their schema: agents that do not exist yet, described well enough to be simulated."""

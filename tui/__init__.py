@@ -1,2 +1,1 @@
-"""The terminal interface: a session picker, and the trace of a session row by row with each lost cache explained.
-"""
+"""The terminal interface: a session picker, and the trace of a session row by row with each lost cache explained."""

@@ -232,7 +232,7 @@ def _miss(
 ) -> Verdict:
     # What is left after a certain loss is the prefix that the last such loss left; before the first one, nothing tells.
     floor = memory.floors[-1] if memory.floors else 0
-    if foreseen and row.read == floor:
+    if foreseen in ("expiry", "lookback") and row.read == floor:
         prediction = "exact"
     return Verdict(
         request=row.id,

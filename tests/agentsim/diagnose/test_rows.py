@@ -1,0 +1,298 @@
+"""Rows without bodies: cases from public bug reports, and the arithmetic of elimination."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentsim.diagnose import diagnose, judge_rows
+from agentsim.session import Lane, Request, Session, Usage
+from agentsim.verdict import Verdict
+from tests.claude_log import ClaudeLog, turns
+from traces.claude_code import read_sessions
+
+SECOND = 10**9
+
+
+def rows(*specs: dict[str, object], completeness: str = "usage", provider: str = "anthropic") -> Session:
+    """A session of usage rows: ``t`` and ``took`` in seconds, the counters of :class:`Usage`, other fields as they
+    are."""
+    requests = []
+    for index, spec in enumerate(specs):
+        spec = dict(spec)
+        t, took = spec.pop("t", None), spec.pop("took", 5)
+        start = None if t is None else int(float(t) * SECOND)  # type: ignore[arg-type]
+        usage = {name: spec.pop(name) for name in ("fresh", "read", "write_5m", "write_1h", "output") if name in spec}
+        fields = {
+            "id": f"r{index + 1}",
+            "lane": "main",
+            "model": "claude-opus-4-8",
+            "provider": provider,
+            "parent": f"r{index}" if index else None,
+            "start": start,
+            "end": None if start is None else start + int(float(took) * SECOND),  # type: ignore[arg-type]
+            **spec,
+        }
+        requests.append(Request(usage=Usage(**usage), **fields))  # type: ignore[arg-type]
+    return Session(
+        id="s",
+        format="test",
+        completeness=completeness,  # type: ignore[arg-type]
+        lanes=(Lane(id="main", title="main"),),
+        requests=tuple(requests),
+    )
+
+
+def verdicts(*specs: dict[str, object], **options: str) -> list[Verdict]:
+    return judge_rows(rows(*specs, **options))
+
+
+def said(verdict: Verdict) -> str:
+    return " ".join((*verdict.established, *verdict.to_check))
+
+
+def test_c26_a_new_effort_misses_and_an_old_one_is_found_again() -> None:
+    effort = lambda level: (("effort", f'"{level}"'),)  # noqa: E731
+    found = verdicts(
+        {"t": 0, "write_5m": 20_000, "read": 0, "settings": effort("low")},
+        {"t": 20, "write_5m": 1_000, "read": 20_000, "settings": effort("low")},
+        {"t": 40, "write_5m": 22_000, "read": 0, "settings": effort("medium")},
+        {"t": 60, "write_5m": 1_000, "read": 22_000, "settings": effort("medium")},
+        {"t": 80, "write_5m": 24_000, "read": 0, "settings": effort("high")},
+        {"t": 99, "write_5m": 4_000, "read": 21_000, "settings": effort("low")},
+    )
+    assert [(v.kind, v.cause) for v in found] == [
+        ("first", None),
+        ("hit", None),
+        ("miss", "AS403"),
+        ("hit", None),
+        ("miss", "AS403"),
+        ("recovered", None),
+    ]
+    assert found[5].compared_with == "r2"
+
+
+def test_c27_a_seven_minute_gap_is_an_expiry_worth_33_cents() -> None:
+    diagnosis = diagnose(
+        rows(
+            {"t": 0, "read": 56_000, "write_5m": 2_058, "fresh": 0, "model": "claude-opus-4-5"},
+            {"t": 430, "read": 0, "write_5m": 58_058, "fresh": 0, "model": "claude-opus-4-5"},
+        )
+    )
+    verdict = diagnosis.verdicts[1]
+    assert (verdict.kind, verdict.cause, verdict.lost) == ("miss", "AS201", 58_058)
+    # A write at $6.25 instead of a read at $0.50 a million: 58,058 x 5.75 / 10**6 = $0.3338335
+    assert verdict.lost_cost == 58_058 * 5_750_000
+    assert "430 s since the previous request began" in said(verdict)
+
+
+def test_c30_below_the_minimum_nothing_is_written_and_nothing_is_a_miss() -> None:
+    found = verdicts(
+        {"t": 0, "fresh": 2_500, "read": 0, "write_5m": 0}, {"t": 20, "fresh": 2_500, "read": 0, "write_5m": 0}
+    )
+    assert [v.kind for v in found] == ["uncached", "uncached"]
+    assert all("AS303" in v.alternatives for v in found)
+
+
+def test_c33_the_same_prompt_right_after_the_first_may_not_be_readable_yet() -> None:
+    first = {"t": 0, "took": 3, "read": 0, "write_5m": 1_215, "fresh": 10}
+    early = verdicts(first, {**first, "t": 3.5})[1]
+    late = verdicts(first, {**first, "t": 5.5})[1]
+    assert early.cause == "AS501"
+    assert late.cause != "AS501"
+    assert early.lost == 1_215
+
+
+def test_c40_another_provider_has_another_cache() -> None:
+    session = rows(
+        {"t": 0, "fresh": 3_000, "read": 0, "provider": "deepinfra"},
+        {"t": 10, "fresh": 3_500, "read": 0, "provider": "novita"},
+        {"t": 20, "fresh": 500, "read": 3_500, "provider": "novita"},
+    )
+    first, second, third = judge_rows(session)
+    assert first.kind == "uncached" or first.kind == "first"
+    assert (second.kind, second.cause) == ("miss", "AS503")
+    assert third.kind == "hit"
+
+
+def test_c44b_a_read_refreshes_and_without_it_the_entry_expires() -> None:
+    write, ping, late = (
+        {"t": 0, "took": 2, "read": 0, "write_5m": 5_860},
+        {"t": 240, "took": 2, "read": 5_860, "write_5m": 0, "purpose": "keep_alive"},
+        {"t": 482, "took": 2, "read": 5_860, "write_5m": 0},
+    )
+    assert [v.kind for v in verdicts(write, ping, late)] == ["first", "hit", "hit"]
+    assert all(v.prediction == "exact" for v in verdicts(write, ping, late)[1:])
+    gone = verdicts(write, {**late, "read": 0, "write_5m": 5_860})[1]
+    assert (gone.kind, gone.cause) == ("miss", "AS201")
+
+
+def test_c45_head_kept_and_body_rewritten_is_not_an_expiry_where_the_gap_is_known() -> None:
+    known = verdicts(
+        {"t": 0, "took": 20, "read": 20_601, "write_1h": 784_944},
+        {"t": 102, "took": 20, "read": 20_601, "write_1h": 899_075},
+    )[1]
+    assert known.kind == "miss"
+    assert known.cause not in ("AS201", "AS202", "AS204")
+    assert not {"AS201", "AS202"} & set(known.alternatives)
+    assert "alone cannot explain" in said(known)
+    # The waste is what was warm before, not all that was written.
+    assert known.lost == 20_601 + 784_944 - 20_601
+    unknown = verdicts({"read": 20_601, "write_1h": 240_995}, {"read": 20_601, "write_1h": 318_111})[1]
+    assert "AS202" in unknown.alternatives
+    assert "cannot be excluded" in said(unknown)
+
+
+def test_one_growing_prompt_counts_no_breaks_where_reads_follow(tmp_path: Path) -> None:
+    log = ClaudeLog()
+    turns(log, [100, 2_000, 30, 900])
+    (session,) = read_sessions([str(log.save(tmp_path / "s.jsonl"))])
+    diagnosis = diagnose(session)
+    assert [v.kind for v in diagnosis.verdicts] == ["first", "hit", "hit", "hit", "hit"]
+    assert diagnosis.totals.misses == 0
+
+
+def shorter_history(log: ClaudeLog, warm: int, read: int, write: int) -> None:
+    log.user("again")
+    log.now += 20
+    log.call(read, write, fresh=3)
+
+
+@pytest.mark.parametrize(
+    ("read", "write", "kind"),
+    [
+        (20_500, 40, "shorter"),  # back to the end of the second request
+        (20_700, 40, "shorter"),  # to a place no logged request wrote
+        (9_000, 11_540, "miss"),  # the same length, but most of it was written again
+    ],
+)
+def test_a_shorter_prompt_is_a_miss_only_if_it_was_not_read(tmp_path: Path, read: int, write: int, kind: str) -> None:
+    log = ClaudeLog()
+    warm = turns(log, [500, 9_000])
+    shorter_history(log, warm, read, write)
+    (session,) = read_sessions([str(log.save(tmp_path / "s.jsonl"))])
+    verdict = diagnose(session).verdicts[-1]
+    assert verdict.kind == kind
+    assert verdict.lost == (0 if kind == "shorter" else 20_543 - 9_000)
+
+
+def test_compaction_and_clearing_are_told_apart(tmp_path: Path) -> None:
+    def after(subtype: str, **fields: object) -> Verdict:
+        log = ClaudeLog(subtype)
+        warm = turns(log, [50_000])
+        log.add("system", subtype=subtype, **fields)
+        log.user("Summary", isCompactSummary=True) if subtype == "compact_boundary" else log.results()
+        log.call(9_000, warm - 40_000)
+        (session,) = read_sessions([str(log.save(tmp_path / f"{subtype}.jsonl"))])
+        return diagnose(session).verdicts[-1]
+
+    compacted = after("compact_boundary")
+    cleared = after("microcompact_boundary")
+    assert (compacted.kind, compacted.cause, compacted.lost) == ("compaction", "AS140", 0)
+    # 39,002 tokens in all, of which 9,000 were read
+    assert (cleared.kind, cleared.cause, cleared.lost) == ("miss", "AS122", 9_000 + 30_000 + 2 - 9_000)
+
+
+def test_an_unlogged_call_is_proved_by_a_read_beyond_all_that_was_logged(tmp_path: Path) -> None:
+    log = ClaudeLog()
+    log.user()
+    log.call(0, 20_000, output=345, stop="end_turn", tools=0)
+    log.user("next")
+    log.now += 60
+    log.call(20_345, 80)
+    (session,) = read_sessions([str(log.save(tmp_path / "s.jsonl"))])
+    diagnosis = diagnose(session)
+    verdict = diagnosis.verdicts[1]
+    assert (verdict.kind, verdict.unlogged, verdict.prediction) == ("extended", 345, "exact")
+    # At least: 20,000 read at $0.50 and 345 written at $6.25 a million
+    assert (diagnosis.totals.unlogged, diagnosis.totals.unlogged_cost) == (1, 20_000 * 500_000 + 345 * 6_250_000)
+
+
+def test_a_placeholder_output_is_recovered_but_not_predicted(tmp_path: Path) -> None:
+    log = ClaudeLog(version="2.0.76")
+    log.user()
+    log.call(0, 20_000, output=1, stop=None, tools=0)
+    log.user("next")
+    log.call(20_384, 15)
+    (session,) = read_sessions([str(log.save(tmp_path / "s.jsonl"))])
+    assert session.requests[0].output_final is False
+    verdict = diagnose(session).verdicts[1]
+    assert (verdict.kind, verdict.unlogged, verdict.prediction) == ("extended", 384, "wrong")
+    assert "recovers" in said(verdict)
+
+
+@pytest.mark.parametrize(("blocks", "cause"), [(20, "AS901"), (21, "AS301")])
+def test_the_lookback_reaches_twenty_appended_blocks(tmp_path: Path, blocks: int, cause: str) -> None:
+    log = ClaudeLog()
+    log.user()
+    log.call(9_000, 11_000, tools=10)
+    log.results(blocks - 10)
+    log.call(9_000, 12_000)
+    (session,) = read_sessions([str(log.save(tmp_path / "s.jsonl"))])
+    verdict = diagnose(session).verdicts[1]
+    assert verdict.cause == cause
+    assert ("AS301" in verdict.alternatives) == (blocks == 20)
+
+
+@pytest.mark.parametrize(
+    ("gap", "read", "kind", "cause", "prediction"),
+    [
+        (299, 20_000, "hit", None, "exact"),
+        (315, 20_000, "hit", None, "exact"),  # either is expected just after the lifetime
+        (315, 0, "miss", "AS204", "class"),
+        (331, 0, "miss", "AS201", "exact"),
+        (331, 20_000, "hit", None, "wrong"),
+        (299, 0, "miss", "AS902", "wrong"),
+    ],
+)
+def test_the_edge_of_a_lifetime(
+    tmp_path: Path, gap: int, read: int, kind: str, cause: str | None, prediction: str
+) -> None:
+    log = ClaudeLog()
+    log.user()
+    log.call(0, 20_000)
+    log.now += gap
+    log.results()
+    log.call(read, 20_500 - read)
+    (session,) = read_sessions([str(log.save(tmp_path / "s.jsonl"))])
+    verdict = diagnose(session).verdicts[1]
+    assert (verdict.kind, verdict.cause, verdict.prediction) == (kind, cause, prediction)
+
+
+def test_a_tier_that_fell_from_an_hour_to_five_minutes_is_named(tmp_path: Path) -> None:
+    log = ClaudeLog()
+    warm = turns(log, [500], hour=True)
+    log.results()
+    log.call(warm, 700, hour=False)
+    log.now += 420
+    log.results()
+    log.call(9_000, 13_000)
+    (session,) = read_sessions([str(log.save(tmp_path / "s.jsonl"))])
+    assert diagnose(session).verdicts[-1].cause == "AS203"
+
+
+def test_the_providers_word_decides_unless_judged_blind(tmp_path: Path) -> None:
+    log = ClaudeLog()
+    warm = turns(log, [500], hour=True)
+    log.results()
+    log.label("tools_changed", 12_000).call(9_000, warm)
+    (session,) = read_sessions([str(log.save(tmp_path / "s.jsonl"))])
+    verdict = diagnose(session).verdicts[-1]
+    assert (verdict.cause, verdict.evidence) == ("AS105", "provider")
+    blind = diagnose(session, use_provider_diagnosis=False).verdicts[-1]
+    assert (blind.cause, blind.evidence) == ("AS901", "unexplained")
+    assert "AS105" in blind.alternatives
+
+
+def test_no_difference_found_rules_a_changed_prefix_out(tmp_path: Path) -> None:
+    log = ClaudeLog()
+    warm = turns(log, [500], hour=True)
+    log.now += 20
+    log.results()
+    log.label(None).call(9_000, warm)
+    (session,) = read_sessions([str(log.save(tmp_path / "s.jsonl"))])
+    verdict = diagnose(session).verdicts[-1]
+    assert verdict.cause == "AS901"
+    assert verdict.alternatives == ("AS503",)
+    assert "found no difference" in said(verdict)

@@ -62,19 +62,20 @@ def estimate(text: str, model: str | None = None) -> int:
 
 
 def estimate_quickly(text: str) -> int:
-    """About how many o200k tokens the text is, at memory speed: one per word, one per sign, one per two digits, one per
-    four bytes beyond ASCII. Within some 10 % on prose, code and JSON; too low on base64. A long text is judged by its
-    first 16 KB and last 16 KB."""
+    """About how many o200k tokens the text is, at memory speed: nine for eight words, one for a run of signs, one for
+    two digits, one for four bytes beyond ASCII. Within some 15 % on prose, code, JSON and hex; far too low on base64. A
+    long text is judged by its first and last 16 KB."""
     if not text:
         return 0
     data = text.encode("utf-8", "surrogatepass")
     size = len(data)
     if size > SAMPLE_BYTES:
         data = data[: SAMPLE_BYTES // 2] + data[-SAMPLE_BYTES // 2 :]
-    classes = data.translate(_CLASSES)
-    words = (b" " + classes).count(b" a") + classes.count(b".a") + classes.count(b"0a") + classes.count(b"xa")
-    halves = 2 * (words + classes.count(b".")) + classes.count(b"0") + classes.count(b"x") // 2
-    return max(1, halves * size // (2 * len(data)))
+    classes = b" " + data.translate(_CLASSES)
+    words = classes.count(b" a") + classes.count(b".a") + classes.count(b"0a") + classes.count(b"xa")
+    signs = classes.count(b" .") + classes.count(b"a.") + classes.count(b"0.") + classes.count(b"x.")
+    eighths = 9 * words + 8 * signs + 4 * classes.count(b"0") + 2 * classes.count(b"x")
+    return max(1, eighths * size // (8 * len(data)))
 
 
 def scale(tokens: int, model: str | None) -> int:

@@ -13,6 +13,9 @@ from agentsim import __version__
 from agentsim.commands.command import write_examples
 from agentsim.report.exits import ExitCode, Failure
 
+NAME = "agentsim"
+COMPLETION_VARIABLE = "_AGENTSIM_COMPLETE"
+
 COMMANDS: dict[str, str] = {
     "replay": "Show each request of a session and why its cache was lost.",
     "summary": "Show what all sessions cost, and what the cache lost.",
@@ -61,6 +64,7 @@ class Program(click.Group):
 @click.command(
     cls=Program,
     invoke_without_command=True,
+    name=NAME,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="'agentsim COMMAND --help' tells more. Exit codes: 0 all well, 1 findings, 2 usage, 3 input unreadable.",
 )
@@ -86,12 +90,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    completing = os.environ.get(COMPLETION_VARIABLE)
+    if completing:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(program, {}, NAME, COMPLETION_VARIABLE, completing)
     try:
-        result = program.main(
-            None if arguments is None else list(arguments), prog_name="agentsim", standalone_mode=False
-        )
+        # Not program.main(): it turns a closed pipe into exit code 1.
+        with program.make_context(NAME, list(sys.argv[1:] if arguments is None else arguments)) as ctx:
+            result = program.invoke(ctx)
         sys.stdout.flush()
         return int(result) if isinstance(result, int) else ExitCode.OK
+    except click.exceptions.Exit as leaving:
+        sys.stdout.flush()
+        return leaving.exit_code
     except Failure as failure:
         return _complain(failure)
     except click.ClickException as error:

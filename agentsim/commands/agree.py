@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from agentsim.commands.command import Command, json_option, paths_argument, strict_option
 from agentsim.report.exits import ExitCode
+
+if TYPE_CHECKING:
+    from agentsim.session import Problem
 
 EXAMPLES = (
     ("agentsim agree ~/.claude/projects", "How far the verdicts can be trusted on your own logs."),
@@ -30,7 +34,8 @@ def command(paths: tuple[str, ...], as_json: bool, strict: bool) -> ExitCode:
     from agentsim.agree import agree
     from agentsim.commands.inputs import read_sessions, tell_skips
 
-    sessions = read_sessions(paths)
+    problems: list[Problem] = []
+    sessions = read_sessions(paths, problems)
     agreement = agree(sessions)
     if as_json:
         from agentsim.report.as_json import agreement_document, write_document
@@ -41,7 +46,7 @@ def command(paths: tuple[str, ...], as_json: bool, strict: bool) -> ExitCode:
         from agentsim.report.paper import Paper
 
         write_agreement(Paper.on(sys.stdout), agreement)
-    skips = tell_skips(sessions, strict)
+    skips = tell_skips(sessions, problems, strict)
     if skips is not ExitCode.OK:
         return skips
     return ExitCode.FINDINGS if agreement.contradicted else ExitCode.OK

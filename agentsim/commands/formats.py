@@ -1,6 +1,8 @@
-"""``agentsim formats``: which logs can be read."""
+"""``agentsim formats``: which logs can be read, and which format a file has."""
 
 from __future__ import annotations
+
+import sys
 
 import click
 
@@ -17,13 +19,31 @@ EXAMPLES = (
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @json_option
 def command(paths: tuple[str, ...], as_json: bool) -> ExitCode:
-    """List the formats that can be read, or say which one each PATH has. Formats are told from content, not from names."""
-    from traces.formats import detect
+    """List the formats that can be read, or say which one each PATH has.
 
-    from agentsim.commands.inputs import check_path
+    A format is told from the content of a file, not from its name. A file in no known format makes the exit code 3.
+    """
+    from agentsim.commands.inputs import check_path, unreadable
+    from agentsim.report.as_json import formats_document, write_document
+    from agentsim.report.formats import write_detected, write_formats
+    from agentsim.report.paper import Paper
+    from traces.formats import FORMATS, detect
 
-    if paths:
-        for path in paths:
-            check_path(path)
-        entries = [(path, detect(path)) for path in paths]
-    raise NotImplementedError
+    if not paths:
+        if as_json:
+            write_document(sys.stdout, formats_document(FORMATS))
+        else:
+            write_formats(Paper.on(sys.stdout), FORMATS)
+        return ExitCode.OK
+    detected = []
+    for path in paths:
+        check_path(path)
+        try:
+            detected.append((path, detect(path)))
+        except OSError as error:
+            raise unreadable(error, path) from error
+    if as_json:
+        write_document(sys.stdout, formats_document(FORMATS, detected))
+    else:
+        write_detected(Paper.on(sys.stdout), detected)
+    return ExitCode.OK if all(found for _, found in detected) else ExitCode.UNREADABLE

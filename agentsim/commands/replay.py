@@ -11,9 +11,7 @@ from agentsim.commands.command import Command, json_option, paths_argument, stri
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
-    from agentsim.session import Session
-
-MOST_LISTED = 20
+    from agentsim.session import Problem, Session
 
 EXAMPLES = (
     ("agentsim replay session.jsonl", "Every request of a session, and why the cache was lost."),
@@ -56,10 +54,11 @@ def command(
     Under each request that lost its cache stand the cause, the place, the price of the loss, what is established and
     what is still to check, and the fix. PATH is a log or a folder of logs in any format of 'agentsim formats'.
     """
-    from agentsim.commands.inputs import read_sessions, tell_skips
+    from agentsim.commands.inputs import choose_session, read_sessions, tell_skips
     from agentsim.diagnose import diagnose
 
-    session = choose_session(read_sessions(paths), session_id)
+    problems: list[Problem] = []
+    session = choose_session(read_sessions(paths, problems), session_id)
     lane_id = choose_lane(session, lane) if lane is not None else None
     diagnosis = diagnose(session, use_bodies=not usage_only, use_provider_diagnosis=not no_provider_diagnosis)
     if as_json:
@@ -71,31 +70,10 @@ def command(
         from agentsim.report.replay import write_replay
 
         write_replay(Paper.on(sys.stdout), diagnosis, rows=rows, lane=lane_id, content=content)
-    skips = tell_skips([session], strict)
+    skips = tell_skips([session], problems, strict)
     if skips is not ExitCode.OK:
         return skips
     return ExitCode.FINDINGS if exit_code and diagnosis.totals.misses else ExitCode.OK
-
-
-def choose_session(sessions: list[Session], wanted: str | None) -> Session:
-    """The session whose id begins with ``wanted``, or the only one. Raises Failure when that is not one session."""
-    found = [session for session in sessions if wanted is None or session.id.startswith(wanted)]
-    exact = [session for session in found if session.id == wanted]
-    if len(exact) == 1:
-        return exact[0]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise Failure(
-            f"no session begins with {wanted}",
-            remedy=f"choose one of {_listed(sessions)}",
-            code=ExitCode.USAGE,
-        )
-    raise Failure(
-        f"{len(found)} sessions here",
-        remedy=f"choose one with --session: {_listed(found)}",
-        code=ExitCode.USAGE,
-    )
 
 
 def choose_lane(session: Session, wanted: str) -> str:
@@ -111,9 +89,3 @@ def choose_lane(session: Session, wanted: str) -> str:
             return found[0]
     known = ", ".join(names.values())
     raise Failure(f"no one lane is called {wanted}", remedy=f"choose one of {known}", code=ExitCode.USAGE)
-
-
-def _listed(sessions: list[Session]) -> str:
-    largest = sorted(sessions, key=lambda session: (-len(session.requests), session.id))
-    listed = ", ".join(f"{session.id} ({len(session.requests):,})" for session in largest[:MOST_LISTED])
-    return listed + (f" and {len(sessions) - MOST_LISTED:,} more" if len(sessions) > MOST_LISTED else "")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agentsim.diagnose import Diagnosis
     from agentsim.diagnose.totals import Loss, Totals
     from agentsim.summary import MissLine, SessionLine, Summary
+    from traces.formats import Format
 
 Document = dict[str, Any]
 
@@ -124,6 +125,19 @@ def agreement_document(agreement: Agreement) -> Document:
             for row in agreement.rows
         ],
     }
+
+
+def formats_document(
+    formats: Iterable[Format], detected: Iterable[tuple[str, Format | None]] | None = None
+) -> Document:
+    """The formats that can be read, and the ones that files were found to have."""
+    document = {
+        **_envelope("formats"),
+        "formats": [{"name": f.name, "description": f.description, "verified": f.verified} for f in formats],
+    }
+    if detected is not None:
+        document["files"] = [{"file": path, "format": found.name if found else None} for path, found in detected]
+    return document
 
 
 def totals(sums: Totals) -> Document:

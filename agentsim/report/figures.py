@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 
@@ -31,11 +32,17 @@ def per_cent(part: int | None, whole: int | None, places: int = 2) -> str:
     return f"{(Decimal(part) * 100 / Decimal(whole)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN)}"
 
 
-def money(pico: int | None) -> str:
-    """A sum of money: cents from a dollar up, hundredths of a cent below."""
+def money(pico: int | None, places: int | None = None) -> str:
+    """A sum of money: cents from a dollar up, hundredths of a cent below, or the decimal places given."""
     if pico is None:
         return "not priced"
-    return format_dollars(pico, 2 if abs(pico) >= _CENT_MATTERS or pico == 0 else 4)
+    return format_dollars(pico, places_for([pico]) if places is None else places)
+
+
+def places_for(amounts: Iterable[int | None]) -> int:
+    """The decimal places that suit a column of amounts: those of its largest."""
+    largest = max((abs(pico) for pico in amounts if pico is not None), default=0)
+    return 2 if largest >= _CENT_MATTERS or largest == 0 else 4
 
 
 def row_money(pico: int | None) -> str:

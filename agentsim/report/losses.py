@@ -35,12 +35,13 @@ def write_losses(paper: Paper, losses: Sequence[Loss], bill: int) -> None:
         (f"Lost to {figures.plural(count, 'miss', 'misses')}", Style.STRONG),
         f": {figures.plural(tokens, 'token')}, {figures.money(cost)}",
     )
+    places = figures.places_for(loss.cost for loss in losses)
     rows: list[list[Span]] = [
         [
             f"{loss.cause} {cause_title(loss.cause)}",
             figures.count(loss.count),
             figures.count(loss.tokens),
-            figures.money(loss.cost) if loss.unpriced < loss.count else figures.UNKNOWN,
+            figures.money(loss.cost, places) if loss.unpriced < loss.count else figures.UNKNOWN,
             f"{figures.per_cent(loss.cost, bill)} %",
         ]
         for loss in losses

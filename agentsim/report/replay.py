@@ -9,7 +9,7 @@ from agentsim.report import figures
 from agentsim.report.losses import write_losses
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import Column, Layout
-from agentsim.report.words import EVENTS, KINDS, cause_title, headline, lane_names, where
+from agentsim.report.words import EVENTS, KINDS, cause_title, fix_for, headline, lane_names, where
 from agentsim.session import Event, Request, Row, Session
 from agentsim.verdict import Verdict
 
@@ -21,6 +21,9 @@ Which = Literal["all", "misses"]
 BAR_CELLS = 22
 QUIET_EVENTS = frozenset({"prompt_submitted"})
 """Events that are no news in a table of requests."""
+
+PLAIN_KINDS = frozenset({"first", "hit", "extended"})
+"""Rows that need no story: their line says it all."""
 
 _COMPLETENESS = {"full": "full bodies", "messages": "messages but no tools and system", "usage": "usage only"}
 _INDENT = "     │ "
@@ -91,6 +94,7 @@ class _Rows:
         if not wanted:
             return 0
         self._layout.head(self._paper)
+        told: set[str | None] = set()
         today = figures.day(wanted[0][0].start)
         for row, verdict, cells in wanted:
             if figures.day(row.start) not in (today, figures.UNKNOWN):
@@ -99,8 +103,10 @@ class _Rows:
             for event in self._events.get(row.request.id, ()):
                 self._paper.line((f"     · {EVENTS[event.kind]}", Style.FAINT))
             self._layout.row(self._paper, self._pick(cells))
-            if verdict.kind == "miss" or verdict.established or verdict.to_check:
-                write_story(self._paper, verdict, content=content)
+            if verdict.kind not in PLAIN_KINDS:
+                fix = fix_for(verdict)
+                write_story(self._paper, verdict, None if fix in told else fix, content=content)
+                told.add(fix)
         self._paper.line(("─" * min(self._layout.width, self._paper.width), Style.FAINT))
         return len(wanted)
 
@@ -129,7 +135,7 @@ class _Rows:
         ]
 
 
-def write_story(paper: Paper, verdict: Verdict, *, content: bool = False) -> None:
+def write_story(paper: Paper, verdict: Verdict, fix: str | None, *, content: bool = False) -> None:
     """Write what is known about a row under its line: the cause, the place, the price, what is sure and what is not."""
     rule: list[Span] = [(_INDENT, Style.BAD if verdict.kind == "miss" else Style.FAINT)]
     if verdict.kind == "miss":
@@ -147,8 +153,8 @@ def write_story(paper: Paper, verdict: Verdict, *, content: bool = False) -> Non
     for label, sentences in (("established", verdict.established), ("to check", verdict.to_check)):
         for number, sentence in enumerate(sentences):
             _labelled(paper, rule, "" if number else label, sentence)
-    if verdict.fix:
-        _labelled(paper, rule, "fix", verdict.fix)
+    if fix:
+        _labelled(paper, rule, "fix", fix)
 
 
 def gaps_in_lanes(requests: Iterable[Request]) -> list[int | None]:
@@ -178,7 +184,7 @@ def _heading(paper: Paper, session: Session) -> None:
     lanes = len(session.lanes)
     models: dict[str, None] = dict.fromkeys(request.model for request in session.requests)
     parts = [session.format, _COMPLETENESS[session.completeness], figures.plural(lanes, "lane")]
-    if session.harness:
+    if session.harness and session.harness != session.format:
         parts.insert(1, session.harness)
     starts = [request.start for request in session.requests if request.start is not None]
     when = figures.day(min(starts)) if starts else ""
@@ -191,6 +197,8 @@ def _what_happened(request: Request, verdict: Verdict) -> Span:
     word = KINDS[verdict.kind]
     if not request.counted:
         return ("copied from another session", Style.FAINT)
+    if verdict.kind == "extended" and verdict.unlogged:
+        return (f"hit, {verdict.unlogged:,} beyond the log", Style.GOOD)
     if verdict.kind != "miss":
         return word
     return (f"MISS {verdict.cause}" if verdict.cause else "MISS", Style.BAD)

@@ -10,7 +10,6 @@ from agentsim.report import figures
 from agentsim.report.losses import write_losses
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import Column, write_table
-from agentsim.report.words import cause_title
 
 if TYPE_CHECKING:
     from agentsim.summary import MissLine, SessionLine, Summary
@@ -29,8 +28,8 @@ MISS_COLUMNS = (
     Column("when", "<", 4),
     Column("lost", ">", 8),
     Column("tokens", ">", 6),
-    Column("cause", "<", 7, 12),
-    Column("place", "<", 9, 24),
+    Column("cause", "<", 7),
+    Column("place", "<", 9, 16, "start"),
 )
 
 
@@ -89,6 +88,8 @@ def _worst_sessions(paper: Paper, lines: Sequence[SessionLine]) -> None:
         return
     paper.line()
     paper.line(("Sessions that lost most", Style.STRONG))
+    cost_places = figures.places_for(line.cost for line in lines)
+    lost_places = figures.places_for(line.lost_cost for line in lines)
     rows: list[list[Span]] = [
         [
             line.session,
@@ -96,8 +97,8 @@ def _worst_sessions(paper: Paper, lines: Sequence[SessionLine]) -> None:
             figures.count(line.requests),
             figures.count(line.misses),
             figures.per_cent(line.hit_read, line.hit_total),
-            figures.money(line.cost),
-            figures.money(line.lost_cost),
+            figures.money(line.cost, cost_places),
+            figures.money(line.lost_cost, lost_places),
         ]
         for line in lines
     ]
@@ -109,12 +110,13 @@ def _worst_misses(paper: Paper, misses: Sequence[MissLine]) -> None:
         return
     paper.line()
     paper.line(("Dearest misses", Style.STRONG))
+    places = figures.places_for(miss.lost_cost for miss in misses)
     rows: list[list[Span]] = [
         [
             f"{figures.day(miss.time)} {figures.clock(miss.time)}" if miss.time is not None else figures.UNKNOWN,
-            figures.UNKNOWN if miss.lost_cost is None else figures.money(miss.lost_cost),
+            figures.UNKNOWN if miss.lost_cost is None else figures.money(miss.lost_cost, places),
             figures.count(miss.lost),
-            f"{miss.cause} {cause_title(miss.cause)}",
+            miss.cause,
             f"{_tail(miss.file)}:{miss.line}",
         ]
         for miss in misses

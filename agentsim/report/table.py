@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from agentsim.report.clean import clean, display_width
+from agentsim.report.clean import ELLIPSIS, clean, display_width
 from agentsim.report.paper import Paper, Span, Style, span_parts
 
 GAP = "  "
@@ -13,12 +13,13 @@ GAP = "  "
 
 class Column(NamedTuple):
     """A column. ``weight`` says how long it stays when room is short (0 goes first); ``shrinks_to`` is the fewest
-    cells it may be cut to, where it may be cut at all."""
+    cells it may be cut to, where it may be cut at all, and ``cut`` at which end."""
 
     title: str
     align: Literal["<", ">"] = ">"
     weight: int = 9
     shrinks_to: int | None = None
+    cut: Literal["start", "end"] = "end"
 
 
 class Layout:
@@ -63,7 +64,7 @@ class Layout:
         line: list[Span] = [" " * self.indent]
         for place, index in enumerate(self.shown):
             text, style = span_parts(cells[index])
-            text = clean(text, self.widths[index])
+            text = _fit(text, self.widths[index], self._columns[index].cut)
             padding = " " * (self.widths[index] - display_width(text))
             if place:
                 line.append(GAP)
@@ -72,6 +73,18 @@ class Layout:
 
     def _sum(self, widths: Sequence[int]) -> int:
         return sum(widths[index] for index in self.shown) + len(GAP) * (len(self.shown) - 1)
+
+
+def _fit(text: str, width: int, cut: Literal["start", "end"]) -> str:
+    if cut == "end":
+        return clean(text, width)
+    text = clean(text)
+    if display_width(text) <= width:
+        return text
+    first = 0
+    while display_width(text[first:]) > width - 1:
+        first += 1
+    return ELLIPSIS + text[first:]
 
 
 def write_table(paper: Paper, columns: Sequence[Column], rows: Sequence[Sequence[Span]], indent: int = 0) -> None:

@@ -11,7 +11,7 @@ from agentsim.verdict import Change, Evidence, Kind, Place, Verdict
 KINDS: dict[Kind, Span] = {
     "first": ("first request", Style.FAINT),
     "hit": ("hit", Style.GOOD),
-    "extended": ("hit, and more than was logged", Style.GOOD),
+    "extended": ("hit beyond the log", Style.GOOD),
     "shorter": ("shorter prompt, all of it read", Style.GOOD),
     "recovered": ("recovered an earlier entry", Style.GOOD),
     "compaction": ("compaction", Style.FAINT),
@@ -77,13 +77,25 @@ def cause_title(code: str) -> str:
         return ""
 
 
+def fix_for(verdict: Verdict) -> str | None:
+    """The fix that a verdict names, or the one that its cause has in general."""
+    if verdict.fix or not verdict.cause:
+        return verdict.fix
+    from agentsim.diagnose.causes import cause
+
+    try:
+        return cause(verdict.cause).fix
+    except KeyError:
+        return None
+
+
 def headline(verdict: Verdict) -> str:
     """The cause and what it rests on, in words."""
     title = cause_title(verdict.cause) if verdict.cause else ""
     title = title or verdict.cause or "Cause unknown"
     if verdict.evidence is None or verdict.evidence == "unexplained":
         return title
-    return f"{title}, {EVIDENCE[verdict.evidence]}"
+    return f"{title} ({EVIDENCE[verdict.evidence]})"
 
 
 def where(place: Place) -> str:

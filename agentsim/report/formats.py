@@ -1,0 +1,28 @@
+"""Log formats on a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from agentsim.report.paper import Paper, Span, Style
+from agentsim.report.table import Column, write_table
+
+if TYPE_CHECKING:
+    from traces.formats import Format
+
+
+def write_formats(paper: Paper, formats: Iterable[Format]) -> None:
+    """Write each format: its name, what it is, and whether it was tried on real logs."""
+    for entry in formats:
+        tried = "" if entry.verified else "  (not yet tried on real logs)"
+        paper.line((entry.name, Style.STRONG), (tried, Style.WARN))
+        paper.paragraph(entry.description, first=["  "], rest=["  "])
+
+
+def write_detected(paper: Paper, detected: Sequence[tuple[str, Format | None]]) -> None:
+    """Write the format of each file."""
+    rows: list[list[Span]] = [
+        [path, found.name if found else ("not a known format", Style.WARN)] for path, found in detected
+    ]
+    write_table(paper, (Column("file", "<", 9, 12, "start"), Column("format", "<")), rows)

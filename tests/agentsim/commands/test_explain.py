@@ -1,0 +1,27 @@
+"""``agentsim explain``."""
+
+import pytest
+
+from agentsim.cli import main
+from agentsim.diagnose.causes import CAUSES
+from agentsim.report.exits import ExitCode
+
+
+def test_all_causes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain"]) == ExitCode.OK
+    text = capsys.readouterr().out
+    for code in CAUSES:
+        assert f"  {code}  " in text
+
+
+@pytest.mark.parametrize("code", ["AS301", "as301", "lookback-exceeded"])
+def test_one_cause_by_its_code_or_name(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", code]) == ExitCode.OK
+    text = capsys.readouterr().out
+    assert text.startswith("AS301 ")
+    assert " ".join(CAUSES["AS301"].fix.split()[:4]) in text
+
+
+def test_an_unknown_code_gets_the_nearest_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "AS302x"]) == ExitCode.USAGE
+    assert "did you mean AS302" in capsys.readouterr().err

@@ -1,0 +1,165 @@
+"""The command line as a whole: help, errors, exit codes, pipes, start-up."""
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from agentsim import __version__
+from agentsim.cli import COMMANDS, EXAMPLES, main, program
+from agentsim.report.exits import ExitCode
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "agentsim", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "100", **environment},
+        check=False,
+    )
+
+
+def test_help_begins_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == ExitCode.OK
+    text = capsys.readouterr().out
+    assert text.index("Examples:") < text.index("Options:") < text.index("Commands:")
+    for line, _ in EXAMPLES:
+        assert line in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_examples_and_the_help_that_the_list_shows(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert import_module(f"agentsim.commands.{name}").command.get_short_help_str(100) == COMMANDS[name]
+    assert main([name, "--help"]) == ExitCode.OK
+    text = capsys.readouterr().out
+    assert f"  agentsim {name}" in text.split("Options:")[0] or f"agentsim {name} " in text.split("Options:")[0]
+
+
+def test_every_command_of_the_examples_exists() -> None:
+    for name in COMMANDS:
+        for line, _ in import_module(f"agentsim.commands.{name}").EXAMPLES:
+            words = line.replace("$(", " ").split()
+            assert words[words.index("agentsim") + 1] in COMMANDS
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == ExitCode.OK
+    assert capsys.readouterr().out == f"agentsim {__version__}\n"
+
+
+def test_no_command_shows_the_help_and_says_that_something_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == ExitCode.USAGE
+    assert "Commands:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nothing"],
+        ["replay"],
+        ["replay", "--nothing", "x"],
+        ["replay", "--rows", "some", "x"],
+        ["summary", "--top", "x"],
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == ExitCode.USAGE
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("agentsim: error: ")
+    assert captured.err.count("\n") == 1
+    assert "--help" in captured.err
+
+
+@pytest.mark.parametrize("command", ["replay", "summary", "agree", "formats"])
+def test_a_missing_file_is_named_with_a_remedy_and_code_3(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = str(tmp_path / "nothing.jsonl")
+    assert main([command, missing]) == ExitCode.UNREADABLE
+    captured = capsys.readouterr()
+    assert captured.err == f"agentsim: error: {missing}: no such file or folder; check the spelling\n"
+    assert captured.out == ""
+
+
+def test_exit_codes_are_documented() -> None:
+    page = (ROOT / "docs" / "exit-codes.md").read_text()
+    for code in ExitCode:
+        assert f"| {int(code)} |" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "forbidden"),
+    [
+        (["--help"], {"rich", "pydantic", "simpy", "msgspec", "tiktoken", "genai_prices", "json", "agentsim.diagnose"}),
+        (["replay", "--help"], {"rich", "pydantic", "simpy", "msgspec", "agentsim.diagnose"}),
+        (["explain", "AS301"], {"rich", "pydantic", "simpy", "tiktoken", "genai_prices"}),
+    ],
+)
+def test_start_up_imports_only_what_it_needs(arguments: list[str], forbidden: set[str]) -> None:
+    script = (
+        "import sys\nfrom agentsim.cli import main\n"
+        f"code = main({arguments!r})\n"
+        "print(code, *sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
+    code, *modules = done.stderr.split()
+    assert code == "0"
+    assert not forbidden & set(modules)
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    # More than a pipe holds (64 KiB), and a reader that leaves at once.
+    script = "import sys\nfrom agentsim.cli import main\nfor _ in range(200): code = main(['explain'])\nsys.exit(code)"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+
+def test_an_interrupt_is_code_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(program, "invoke", interrupted)
+    assert main(["explain"]) == ExitCode.INTERRUPTED
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_colour_follows_the_environment() -> None:
+    assert "\x1b[" not in run("explain", "AS301").stdout
+    assert "\x1b[1m" in run("explain", "AS301", FORCE_COLOR="1").stdout
+    assert "\x1b[" not in run("explain", "AS301", FORCE_COLOR="1", NO_COLOR="1").stdout
+
+
+def test_output_survives_an_encoding_that_lacks_its_characters() -> None:
+    done = run("explain", "AS301", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_name_the_program(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == ExitCode.OK
+    text = capsys.readouterr().out
+    assert "_AGENTSIM_COMPLETE" in text
+    assert f"{shell}_complete" in text
+
+
+def test_completion_offers_commands() -> None:
+    done = run(_AGENTSIM_COMPLETE="bash_complete", COMP_WORDS="agentsim re", COMP_CWORD="1")
+    assert done.stdout.split() == ["plain,replay"]

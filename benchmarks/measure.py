@@ -129,7 +129,7 @@ def rows(title: str, timings: Sequence[Timing]) -> list[list[str]]:
     return lines
 
 
-HEADINGS = ["what", "program", "time", "peak memory", "ours ÷ theirs (least–greatest)"]
+HEADINGS = ["what", "program", "time", "largest process", "ours ÷ theirs (least–greatest)"]
 
 
 def markdown(lines: Sequence[Sequence[str]], headings: Sequence[str] = HEADINGS) -> str:

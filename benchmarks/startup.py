@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.measure import BenchmarkError, Program, add_common_options, finish, markdown, race
 
-HEADINGS = ["`--help` of", "time", "peak memory", "ours ÷ theirs"]
+HEADINGS = ["`--help` of", "time", "largest process", "ours ÷ theirs"]
 
 
 def main() -> None:

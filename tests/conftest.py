@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 """Real logs, kept outside the repository. Tests that need them are skipped where they are missing."""
+
+# The same examples on every run: a failure is a change, not luck. HYPOTHESIS_PROFILE=random hunts for more.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("random", deadline=None, max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 class NetworkUsed(AssertionError):

@@ -6,7 +6,7 @@ from functools import cache
 
 from agentsim.prices.billing import billed_parts
 from agentsim.prices.card import RateCard, cost, equivalents
-from agentsim.prices.names import Directory
+from agentsim.prices.names import LONGEST, Directory
 from agentsim.prices.store import load_table
 from agentsim.prices.table import DAY, Model, Modifier, Prices, Table
 from agentsim.session import Request, Usage
@@ -20,6 +20,9 @@ Tiers = tuple[tuple[int, Card], ...]
 
 Way = tuple[str | None, str | None, str | None]
 """How a request was processed: service tier, speed, region, as its log names them."""
+
+REMEMBERED = 100_000
+"""Look-ups kept: a model on a day each, so that years of logs fit."""
 
 HOURLY = object()
 """Marks a price that changes within the day: it is looked up each time."""
@@ -59,6 +62,11 @@ class PriceBook:
         try:
             found = self._known[key]
         except KeyError:
+            if len(model) > LONGEST:  # such names are in no table, and would fill the memory from a hostile log
+                return None
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+                self._models.clear()
             found = self._known[key] = self._look_up(provider, model, when, (service_tier, speed, region))
         if type(found) is RateCard or found is None:
             return found

@@ -31,8 +31,8 @@ UNSEEN = ("requests_kcount", "output_reasoning_mtok", "output_citation_mtok")
 EPOCH = datetime.date(1970, 1, 1)
 
 
-class InexactPriceError(ValueError):
-    """A price finer than a picodollar a token."""
+class UnusablePriceError(ValueError):
+    """A price that cannot be kept exactly, or a rule of the library that this version does not know."""
 
 
 def compile_table(toml: str) -> Table:
@@ -50,7 +50,7 @@ def compile_table(toml: str) -> Table:
 
 
 def _provider(provider: Any, additions: Mapping[str, Any]) -> Provider:
-    models = [_model(model) for model in provider.models]
+    models = [ours for model in provider.models if (ours := _model(model))]
     known = {model.id for model in models}
     for entry in additions.get("model", ()):
         if entry["provider"] == provider.id and entry["id"] not in known:  # the library's own price wins
@@ -63,16 +63,18 @@ def _provider(provider: Any, additions: Mapping[str, Any]) -> Provider:
             models = [_with_hour_write(model, entry) for model in models]
     return Provider(
         id=provider.id,
-        match=_clause(provider.provider_match) if provider.provider_match else None,
-        model_match=_clause(provider.model_match) if provider.model_match else None,
+        match=_optional_clause(provider.provider_match),
+        model_match=_optional_clause(provider.model_match),
         fallbacks=tuple(provider.fallback_model_providers or ()),
         models=msgspec.Raw(msgspec.msgpack.encode(models)),
     )
 
 
-def _model(model: Any) -> Model:
-    """A model of the library; without periods when its prices cannot be kept exactly."""
-    match = _clause(model.match)
+def _model(model: Any) -> Model | None:
+    """A model of the library, without periods when its prices cannot be kept; ``None`` when its names cannot."""
+    match = _optional_clause(model.match)
+    if match is None:
+        return None
     listed = model.prices if isinstance(model.prices, list) else [model.prices]
     try:
         periods = tuple(
@@ -85,7 +87,7 @@ def _model(model: Any) -> Model:
             Variant(tuple(sorted(variant.when.items())), _prices(variant.prices), _when(variant.constraint))
             for variant in model.price_variants or ()
         )
-    except InexactPriceError:
+    except UnusablePriceError:
         return Model(model.id, match)
     if any(period.prices.fresh is None or period.prices.output is None for period in periods):
         return Model(model.id, match)
@@ -95,7 +97,7 @@ def _model(model: Any) -> Model:
 def _prices(prices: Any) -> Prices:
     values = {key: value for key, value in prices.__dict__.items() if value is not None}
     if any(key in values for key in UNSEEN):
-        raise InexactPriceError("priced by something other than tokens of a kind we count")
+        raise UnusablePriceError("priced by something other than tokens of a kind we count")
     found: dict[str, Steps] = {}
     for name, keys in KEYS.items():
         value = next((values[key] for key in keys if key in values), None)
@@ -109,22 +111,25 @@ def _prices(prices: Any) -> Prices:
 
 
 def _per_token(per_million: Decimal) -> int:
-    """Picodollars a token. Raises InexactPriceError when that is no whole number."""
+    """Picodollars a token. Raises UnusablePriceError when that is no whole number."""
     try:
         whole, rest = divmod(picodollars(per_million), PER)
     except ValueError as error:
-        raise InexactPriceError(str(error)) from None
+        raise UnusablePriceError(str(error)) from None
     if rest:
-        raise InexactPriceError(f"${per_million} for a million tokens is finer than a picodollar a token")
+        raise UnusablePriceError(f"${per_million} for a million tokens is finer than a picodollar a token")
     return whole
 
 
 def _when(constraint: Any) -> When:
     if constraint is None:
         return When()
-    if hasattr(constraint, "start_date"):
-        return When(since_day=(constraint.start_date - EPOCH).days)
-    return When(from_time=_clock(constraint.start_time), until_time=_clock(constraint.end_time))
+    match type(constraint).__name__:
+        case "StartDateConstraint":
+            return When(since_day=(constraint.start_date - EPOCH).days)
+        case "TimeOfDateConstraint":
+            return When(from_time=_clock(constraint.start_time), until_time=_clock(constraint.end_time))
+    raise UnusablePriceError(f"a price under a condition of an unknown kind: {type(constraint).__name__}")
 
 
 def _clock(time: datetime.time) -> int:
@@ -154,7 +159,14 @@ def _clause(clause: Any) -> Clause:
         return Clause("or", parts=tuple(_clause(part) for part in clause.or_))
     if kind == "ClauseAnd":
         return Clause("and", parts=tuple(_clause(part) for part in clause.and_))
-    raise ValueError(f"the price library tests names with {kind}, which this version does not know")
+    raise UnusablePriceError(f"a test of names of an unknown kind: {kind}")
+
+
+def _optional_clause(clause: Any) -> Clause | None:
+    try:
+        return None if clause is None else _clause(clause)
+    except UnusablePriceError:
+        return None
 
 
 def _added_model(entry: Mapping[str, Any]) -> Model:

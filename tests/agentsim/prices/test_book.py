@@ -242,3 +242,14 @@ def test_prices_by_the_hour_are_not_remembered_for_the_day():
 def test_times_outside_the_calendar_do_no_harm():
     for when in (-(10**18), 0, 10**30):
         assert BOOK.card("anthropic", "claude-opus-5", when, 1_000) is not None
+
+
+def test_a_log_with_endless_model_names_does_not_fill_the_memory(monkeypatch):
+    from agentsim.prices import book as module
+
+    monkeypatch.setattr(module, "REMEMBERED", 10)
+    book = PriceBook()
+    for number in range(1_000):
+        assert book.card("anthropic", f"model-{number}", 0, 1) is None
+    assert len(book._known) <= 10
+    assert len(book._models) <= 10

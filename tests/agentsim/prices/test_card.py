@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentsim.money import dollars
 from agentsim.prices import RateCard, cost, equivalents, input_cost, rate_card
@@ -111,3 +113,25 @@ def test_equivalents_round_half_to_even():
     half = RateCard(fresh=2 * MILLION, output=0, read=1)
     assert [equivalents(half, Usage(read=n)) for n in (1, 2, 3, 5)] == [0, 1, 2, 2]  # 0.5, 1, 1.5, 2.5
     assert equivalents(RateCard(fresh=0, output=0), Usage(fresh=5)) is None
+
+
+counts = st.integers(min_value=0, max_value=10**9)
+usages = st.builds(Usage, fresh=counts, write_5m=counts, write_1h=counts, read=counts, output=counts)
+prices = st.integers(min_value=0, max_value=10**9)
+cards = st.builds(RateCard, fresh=prices, output=prices, read=prices, write_5m=prices, write_1h=prices)
+
+
+@given(card=cards, one=usages, other=usages)
+def test_two_requests_cost_what_their_sum_costs(card, one, other):
+    both = Usage(
+        **{name: getattr(one, name) + getattr(other, name) for name in ("fresh", "write_5m", "write_1h", "read")}
+    )
+    apart = (input_cost(card, one) or 0) + (input_cost(card, other) or 0)
+    assert input_cost(card, both) == apart
+
+
+@given(usage=usages, card=cards, factor=st.integers(min_value=1, max_value=1000))
+def test_costs_grow_with_the_prices(usage, card, factor):
+    dearer = RateCard(**{name: getattr(card, name) * factor for name in RateCard.__struct_fields__})
+    assert cost(dearer, usage) == (cost(card, usage) or 0) * factor
+    assert equivalents(dearer, usage) == equivalents(card, usage)

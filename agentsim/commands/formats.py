@@ -24,6 +24,9 @@ def command(paths: tuple[str, ...], as_json: bool) -> ExitCode:
     A format is told from the content of a file, not from its name. A file in no known format makes the exit code 3.
     """
     from agentsim.commands.inputs import check_path, unreadable
+
+    for path in paths:
+        check_path(path)
     from agentsim.report.as_json import formats_document, write_document
     from agentsim.report.formats import write_detected, write_formats
     from agentsim.report.paper import Paper
@@ -37,7 +40,6 @@ def command(paths: tuple[str, ...], as_json: bool) -> ExitCode:
         return ExitCode.OK
     detected = []
     for path in paths:
-        check_path(path)
         try:
             detected.append((path, detect(path)))
         except OSError as error:

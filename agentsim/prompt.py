@@ -191,6 +191,18 @@ class Prompt:
                 high = middle - 1
         return low
 
+    def shared_length(self, other: Prompt) -> int:
+        """How many leading blocks are the very same objects because one prompt grew from the other, or both from a
+        third. At most :meth:`common_length`, and found without looking at a block."""
+        shared = 0
+        for (mine, my_stop), (others, other_stop) in zip(self._runs(), other._runs(), strict=False):
+            if mine is not others:
+                break
+            shared = min(my_stop, other_stop)
+            if my_stop != other_stop:
+                break
+        return shared
+
     def section_end(self, section: Section) -> int:
         """How many blocks belong to this section or to the ones rendered before it."""
         order = ("tools", "system", "messages")

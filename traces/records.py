@@ -35,6 +35,10 @@ REMEDIES = {
     "not an object": "a row must be a JSON object; the line was passed over",
     "bad counter": "a token counter is not a whole number between 0 and 2^53; the row was left out",
     "bad field": "a field has another type than its format says; the row was left out",
+    "bad delta": "a prompt does not fit the one it grew from; write the trace anew from the log",
+    "prompt unknown": "the row's counters are used without its prompt; write the trace anew from the log",
+    "no header": "a trace begins with a session record; the row was left out",
+    "unknown record": "another version of the program may have written it; the row was left out",
     "cannot be read": "check that it is a file you may read",
 }
 """What a person can do about each reason for which any reader skips a row."""
@@ -92,6 +96,10 @@ class Tally:
     def skip(self, line: int, bad: BadRow, file: str | None = None) -> None:
         """Count a row that was left out, and say where it stands and why."""
         self.skipped[bad.reason] = self.skipped.get(bad.reason, 0) + 1
+        self.tell(line, bad, file)
+
+    def tell(self, line: int, bad: BadRow, file: str | None = None) -> None:
+        """Say what is wrong with a row, without counting it as left out."""
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem_of(file or self.file, line, bad))
 

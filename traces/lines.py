@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-BLOCK_BYTES = 8 * 2**20
+BLOCK_BYTES = 4 * 2**20
 """How much is read at a time. A block grows beyond it only to complete a line."""
 
 MAX_LINE_BYTES = 64 * 2**20
@@ -20,8 +20,9 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Block(NamedTuple):
-    """Whole lines of a file, joined by newlines and without one at the end.
+    """Whole lines of a file, joined by newlines and without one at the end: the first ``size`` bytes of ``data``.
 
+    What follows in ``data`` belongs to the next block; it is left in place because cutting it off would copy it all.
     ``offset`` is where the first line begins in the file. ``overlong`` marks a single line that was too long to keep
     (``data`` is empty). ``open_end`` is True when the last line is the file's last and has no newline: a program may
     still be writing it. Lines are not numbered here: whoever takes them apart counts them for nothing.
@@ -29,6 +30,7 @@ class Block(NamedTuple):
 
     offset: int
     data: bytes
+    size: int
     overlong: bool
     open_end: bool
 
@@ -78,31 +80,35 @@ def read_blocks(path: str, *, block_bytes: int = BLOCK_BYTES, max_line_bytes: in
                 continue
             end_of_first = data.find(b"\n")
             if passing or carried + end_of_first > max_line_bytes:
-                yield Block(offset, b"", True, False)
+                yield Block(offset, b"", 0, True, False)
                 offset += carried + end_of_first + 1
-                body = data[end_of_first + 1 : cut] if cut > end_of_first else None
+                body = data[end_of_first + 1 :]
+                size = cut - end_of_first - 1
+            elif carry:
+                body = b"".join((*carry, data))
+                size = carried + cut
             else:
-                body = b"".join((*carry, data[:cut])) if carry else data[:cut]
+                body, size = data, cut
             passing = False
-            if body is not None:
+            if size >= 0:
                 start = len(BOM) if offset == 0 and body.startswith(BOM) else 0
-                yield Block(offset + start, body[start:] if start else body, False, False)
-                offset += len(body) + 1
+                yield Block(offset + start, body[start:] if start else body, size - start, False, False)
+                offset += size + 1
             tail = data[cut + 1 :]
             carry, carried = ([tail], len(tail)) if tail else ([], 0)
         if passing:
-            yield Block(offset, b"", True, True)
+            yield Block(offset, b"", 0, True, True)
         elif carried:
             body = b"".join(carry)
             start = len(BOM) if offset == 0 and body.startswith(BOM) else 0
             if len(body) > start:
-                yield Block(offset + start, body[start:], False, True)
+                yield Block(offset + start, body[start:], len(body) - start, False, True)
 
 
 def read_chunks(path: str, *, chunk_bytes: int = BLOCK_BYTES, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Chunk]:
     """As :func:`read_blocks`, with the lines of each block as a list."""
     first = 1
     for block in read_blocks(path, block_bytes=chunk_bytes, max_line_bytes=max_line_bytes):
-        lines = [b""] if block.overlong else block.data.split(b"\n")
+        lines = [b""] if block.overlong else block.data[: block.size].split(b"\n")
         yield Chunk(first, block.offset, lines, (first,) if block.overlong else (), block.open_end)
         first += len(lines)

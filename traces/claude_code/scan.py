@@ -21,7 +21,10 @@ _USAGE_OBJECT = b'"usage":{'
 _UUID = b'"uuid":"'
 _USER = b'"type":"user"'
 _ASSISTANT = b'"type":"assistant"'
+_ID = b'"id":"'
 _NEAR = 512
+_FAR = 2048
+_ID_LENGTH = 48
 _OPEN, _CLOSE = b"{}"
 _MAX_PROBLEMS = 200
 
@@ -104,9 +107,9 @@ def _scan_file(unit: Unit, index: int, path: str) -> None:
         find = data.find
         shift = block.offset
         begin = 0
-        size = len(data)
+        size = block.size
         while begin <= size:
-            end = find(b"\n", begin)
+            end = find(b"\n", begin, size)
             if end < 0:
                 end = size
             number += 1
@@ -120,15 +123,22 @@ def _scan_file(unit: Unit, index: int, path: str) -> None:
                 last.lines += 1
                 begin = end + 1
                 continue
-            # A user's line carries no usage of its own. It is known by its type near its beginning, and by not showing
-            # an assistant's type near either end; quotes inside a string are escaped and cannot look like this.
+            # An assistant's line shows its type near one of its ends; a user's line near its beginning, and carries no
+            # usage of its own. Quotes inside a string are escaped, so that no text can look like either.
+            near_end = end - _NEAR
             if (
-                find(_USER, begin, begin + _NEAR) >= 0
-                and find(_ASSISTANT, begin, begin + _NEAR) < 0
-                and find(_ASSISTANT, max(begin, end - _NEAR), end) < 0
-                and data[end - 1] == _CLOSE
+                find(_ASSISTANT, near_end if near_end > begin else begin, end) < 0
+                and end > begin
                 and data[begin] == _OPEN
-            ) or (find(_USAGE, begin, end) < 0 and end > begin and data[begin] == _OPEN and data[end - 1] == _CLOSE):
+                and data[end - 1] == _CLOSE
+                and (
+                    (
+                        find(_USER, begin, begin + _NEAR if near_end > begin else end) >= 0
+                        and find(_ASSISTANT, begin, begin + _NEAR if near_end > begin else end) < 0
+                    )
+                    or find(_USAGE, begin, end) < 0
+                )
+            ):
                 not_billable += 1
                 begin = end + 1
                 continue
@@ -143,13 +153,13 @@ def _scan_file(unit: Unit, index: int, path: str) -> None:
                 continue
             last = _take(unit, index, line, number, here)
             if last is not None:
-                where = text.find(b'"id":"' + last.key[0].encode() + b'"')
+                where = text.find(_ID, 0, _FAR)
                 usage_at = text.rfind(_USAGE_OBJECT)
                 uuid_at = text.rfind(_UUID)
                 if where < 0 or not 0 < usage_at < uuid_at:
                     last = None
                     continue
-                head_from, head_to = where, where + len(last.key[0]) + 7
+                head_from, head_to = where, where + _ID_LENGTH
                 head = text[head_from:head_to]
                 tail_from, tail_to = usage_at - len(text), uuid_at - len(text)
                 tail = text[tail_from:tail_to]

@@ -102,9 +102,11 @@ def family_factor(model: str | None) -> tuple[int, int]:
 def apportion(prompt: Prompt, total: int, anchors: Sequence[Anchor] = ()) -> Prompt:
     """The prompt with token counts that add up to ``total`` exactly, and to each anchor's total at its length.
 
-    Between two anchors the blocks' estimates are scaled and rounded by largest remainder. A span of a single block is
-    "measured", other ones are "apportioned". A front that already adds up is left as it is and shared, so giving each
-    prompt of a growing conversation the totals reported before keeps earlier counts fixed and costs only the new part.
+    Only the estimated blocks at the end are counted anew. A front that was apportioned before stays as it is and is
+    shared, so that in a growing conversation each block keeps its count and a request costs only its new part; it is
+    given up only where it contradicts an anchor or exceeds the total. Between two known totals the blocks' estimates
+    are scaled and rounded by largest remainder. A single block between two reported totals is "measured", all others
+    are "apportioned"; for that, name the total reported for the front as an anchor.
 
     Anchors may come from different reports that do not fit together: one that would make a span negative is passed
     over, and ``total`` holds over them all. A prompt without blocks stays as it is. Raises ValueError for a negative
@@ -112,18 +114,23 @@ def apportion(prompt: Prompt, total: int, anchors: Sequence[Anchor] = ()) -> Pro
     """
     if total < 0:
         raise ValueError(f"a prompt cannot have {total} tokens")
-    if not len(prompt):
+    known = _consistent(anchors, len(prompt), total)
+    begin = len(prompt)
+    while begin and prompt[begin - 1].origin == "estimated":
+        begin -= 1
+    counted = prompt.tokens_until(begin)
+    if counted > total or any(end <= begin and prompt.tokens_until(end) != tokens for end, tokens in known):
+        begin, counted = 0, 0
+    if begin == len(prompt):
         return prompt
-    keep, begin, sum_before = 0, 0, 0
-    blocks: list[Block] = []
-    for end, sum_here in _consistent(anchors, len(prompt), total):
-        if not blocks and prompt.tokens_until(end) == sum_here and prompt[end - 1].origin != "estimated":
-            keep = end
-        else:
-            blocks += _shared_out([prompt[position] for position in range(begin, end)], sum_here - sum_before)
-        begin, sum_before = end, sum_here
-    if not blocks:
-        return prompt
+    keep, blocks = begin, list[Block]()
+    is_reported = begin == 0 or (begin, counted) in known
+    for end, tokens in known:
+        if end > begin and tokens >= counted:
+            span = [prompt[position] for position in range(begin, end)]
+            origin: CountOrigin = "measured" if is_reported and len(span) == 1 else "apportioned"
+            blocks += _shared_out(span, tokens - counted, origin)
+            begin, counted, is_reported = end, tokens, True
     return prompt.replace_after(keep, blocks, prompt.breakpoints)
 
 
@@ -154,8 +161,7 @@ def _consistent(anchors: Iterable[Anchor], length: int, total: int) -> list[Anch
     return [*kept, (length, total)]
 
 
-def _shared_out(blocks: list[Block], tokens: int) -> list[Block]:
-    origin: CountOrigin = "measured" if len(blocks) == 1 else "apportioned"
+def _shared_out(blocks: list[Block], tokens: int, origin: CountOrigin) -> list[Block]:
     counts = largest_remainder([block.tokens or 0 for block in blocks], tokens)
     return [
         msgspec.structs.replace(block, tokens=count, origin=origin) for block, count in zip(blocks, counts, strict=True)

@@ -11,7 +11,6 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -27,13 +26,14 @@ from agentsim.bodies.canonical import (
     marker_ttl,
 )
 from agentsim.bodies.errors import BodyError
+from agentsim.bodies.growth import Growth, Piece
 from agentsim.bodies.quirks import ignored_by_provider
 from agentsim.bodies.settings import Settings, settings_of
 from agentsim.prompt import DIGEST_SIZE, Block, Breakpoint, Prompt, Section, Shape
 from agentsim.tokens import estimate_quickly
 
 RawBody = bytes | bytearray | memoryview | Raw
-KEPT_BODY_BYTES = 64 * 2**20
+KEPT_BODY_BYTES = 32 * 2**20
 """How many bytes of recent bodies are kept to compare the next ones with."""
 
 IMAGE_TOKENS = 1500
@@ -58,20 +58,6 @@ class ReadBody(msgspec.Struct, frozen=True):
     settings: Settings
 
 
-class _Piece(msgspec.Struct, frozen=True, gc=False):
-    """A block's content without its place."""
-
-    digest: bytes
-    kind: str
-    name: str | None
-    tokens: int
-    text: str | None
-    shape: Shape | None
-    markers: tuple[int, ...]
-    references: tuple[str, ...]
-    flags: int
-
-
 class _Layout(msgspec.Struct, gc=False):
     """Where the raw parts of a body lie in its prompt. ``ends[i]`` is the length of the prompt after message i."""
 
@@ -84,7 +70,7 @@ class _Layout(msgspec.Struct, gc=False):
     tools_end: int
     system_end: int
     head_markers: tuple[Breakpoint, ...]
-    deferred: dict[str, _Piece]
+    deferred: dict[str, Piece]
     ends: list[int]
     markers: dict[int, tuple[Breakpoint, ...]]
     flags: list[int]
@@ -108,14 +94,14 @@ class MessagesReader:
         self._key = key
         self._provider = provider
         self._estimate = estimate
-        self._pieces: dict[bytes, _Piece] = {}
+        self._pieces: dict[bytes, Piece] = {}
         self._persons: dict[str, bytes] = {}
         self._layouts: OrderedDict[int, _Layout] = OrderedDict()
         self._kept_bytes = 0
         self._last: tuple[RawBody, ReadBody] | None = None
 
     def prompt(
-        self, body: RawBody | Mapping[str, Any], grew_from: Prompt | None = None, keep_text: bool = True
+        self, body: RawBody | Mapping[str, object], grew_from: Prompt | None = None, keep_text: bool = True
     ) -> Prompt:
         """The body's prompt. Blocks that it has in common with ``grew_from`` are shared with it, not made again.
 
@@ -123,14 +109,14 @@ class MessagesReader:
         """
         return self.read(body, grew_from, keep_text).prompt
 
-    def settings(self, body: RawBody | Mapping[str, Any]) -> Settings:
+    def settings(self, body: RawBody | Mapping[str, object]) -> Settings:
         """The parameters that may be in the cache key, as sorted (name, JSON) pairs. Free for the body read last."""
         if self._last is not None and body is self._last[0]:
             return self._last[1].settings
         return self.read(body, None, keep_text=False).settings
 
     def read(
-        self, body: RawBody | Mapping[str, Any], grew_from: Prompt | None = None, keep_text: bool = True
+        self, body: RawBody | Mapping[str, object], grew_from: Prompt | None = None, keep_text: bool = True
     ) -> ReadBody:
         """Prompt, settings and model at once. Raises BodyError; see :meth:`prompt`."""
         raw = _raw(body)
@@ -152,7 +138,7 @@ class MessagesReader:
         before = self._layouts.get(id(grew_from)) if grew_from is not None else None
         if before is not None and (before.prompt is not grew_from or before.keep_text != keep_text):
             before = None
-        growth = _Growth(grew_from)
+        growth = Growth(grew_from)
         same_tools = before is not None and before.tools == tools
         if before is not None and same_tools and before.system == system:
             growth.skip(before.system_end)
@@ -203,10 +189,10 @@ class MessagesReader:
             flags=flags,
         )
 
-    def _add_tools(self, growth: _Growth, tools: list[Raw], keep_text: bool) -> tuple[dict[str, _Piece], int]:
+    def _add_tools(self, growth: Growth, tools: list[Raw], keep_text: bool) -> tuple[dict[str, Piece], int]:
         """Adds the definitions that are rendered in front; returns those that are deferred, by name."""
-        deferred: dict[str, _Piece] = {}
-        behind: list[tuple[int, _Piece]] = []
+        deferred: dict[str, Piece] = {}
+        behind: list[tuple[int, Piece]] = []
         for index, raw in enumerate(tools):
             path = f"tools[{index}]"
             piece, is_deferred = self._tool(bytes(raw), path, keep_text)
@@ -223,7 +209,7 @@ class MessagesReader:
             growth.add(piece, "system", None, index, None)
         return deferred, 0
 
-    def _tool(self, raw: bytes, path: str, keep_text: bool) -> tuple[_Piece, bool]:
+    def _tool(self, raw: bytes, path: str, keep_text: bool) -> tuple[Piece, bool]:
         tag = self._memo_key(raw, "tool", keep_text)
         piece = self._pieces.get(tag)
         is_deferred = False
@@ -234,7 +220,7 @@ class MessagesReader:
                 piece = self._pieces[tag] = self._piece(canonical_tool(value, path), "tools", None, keep_text)
         return piece, is_deferred
 
-    def _add_system(self, growth: _Growth, system: Raw, deferred: dict[str, _Piece], keep_text: bool) -> int:
+    def _add_system(self, growth: Growth, system: Raw, deferred: dict[str, Piece], keep_text: bool) -> int:
         if wire.is_absent(system):
             return 0
         flags = 0
@@ -246,7 +232,7 @@ class MessagesReader:
         return flags
 
     def _add_message(
-        self, growth: _Growth, message: Raw, index: int, deferred: dict[str, _Piece], keep_text: bool
+        self, growth: Growth, message: Raw, index: int, deferred: dict[str, Piece], keep_text: bool
     ) -> int:
         path = f"messages[{index}]"
         fields = _message_fields(message, path)
@@ -283,10 +269,10 @@ class MessagesReader:
         path: str,
         section: Section,
         role: str | None,
-        deferred: dict[str, _Piece],
+        deferred: dict[str, Piece],
         keep_text: bool,
         quirk: bool = False,
-    ) -> _Piece:
+    ) -> Piece:
         tag = self._memo_key(raw, f"{section} {role} {quirk}", keep_text)
         piece = self._pieces.get(tag)
         if piece is None:
@@ -302,15 +288,14 @@ class MessagesReader:
 
     def _piece(
         self, canonical: Canonical, section: Section, role: str | None, keep_text: bool, quirk: bool = False
-    ) -> _Piece:
-        text = canonical.text
-        hashed = ignored_by_provider(self._provider, text) if quirk else text
+    ) -> Piece:
+        text = ignored_by_provider(self._provider, canonical.text) if quirk else canonical.text
         person = self._person(f"{section}\0{role}\0{canonical.kind}\0{canonical.form}")
-        digest = blake2b(hashed.encode(), digest_size=DIGEST_SIZE, key=self._key, person=person).digest()
+        digest = blake2b(text.encode(), digest_size=DIGEST_SIZE, key=self._key, person=person).digest()
         tokens = self._estimate(text) + canonical.images * IMAGE_TOKENS
         tokens += canonical.attached // ATTACHED_BYTES_PER_TOKEN if not canonical.images else 0
         flags = (_IMAGES if canonical.images else 0) | (_CITATIONS if canonical.citations else 0)
-        return _Piece(
+        return Piece(
             digest,
             canonical.kind,
             canonical.name,
@@ -322,7 +307,7 @@ class MessagesReader:
             flags | (_REFERENCES if canonical.references else 0),
         )
 
-    def _expanded(self, piece: _Piece, deferred: dict[str, _Piece]) -> _Piece:
+    def _expanded(self, piece: Piece, deferred: dict[str, Piece]) -> Piece:
         """The piece with the definitions it refers to: they are part of the prompt at this place from now on."""
         definitions = [deferred[name] for name in piece.references if name in deferred]
         if not definitions:
@@ -369,71 +354,7 @@ class MessagesReader:
             self._kept_bytes -= dropped.size
 
 
-class _Growth:
-    """A prompt being built on top of another: blocks equal to the other's are shared as long as none differed."""
-
-    __slots__ = ("base", "count", "markers", "new", "sharing")
-
-    def __init__(self, base: Prompt | None) -> None:
-        self.base = base if base is not None else Prompt.of(())
-        self.count = 0
-        self.sharing = base is not None
-        self.new: list[Block] = []
-        self.markers: list[Breakpoint] = []
-
-    def skip(self, count: int) -> None:
-        """The first ``count`` blocks are known to be the base's."""
-        self.count = count
-
-    def add(
-        self,
-        piece: _Piece,
-        section: Section,
-        role: str | None,
-        message: int,
-        part: int | None,
-        shape: Shape | None = None,
-    ) -> None:
-        """Appends a block, and its markers. ``shape`` is that of the message; a block's own comes first."""
-        for ttl in piece.markers:
-            self.markers.append(Breakpoint(self.count, ttl))
-        shape = piece.shape if piece.kind != "text" and piece.shape is not None else shape
-        if self.sharing:
-            if self.count < len(self.base):
-                old = self.base[self.count]
-                if (
-                    old.digest == piece.digest
-                    and old.message == message
-                    and old.part == part
-                    and old.shape == shape
-                    and (old.text is None) == (piece.text is None)
-                ):
-                    self.count += 1
-                    return
-            self.sharing = False
-        self.new.append(
-            Block(
-                section=section,
-                kind=piece.kind,
-                digest=piece.digest,
-                role=role,
-                tokens=piece.tokens,
-                name=piece.name,
-                message=message,
-                part=part,
-                shape=shape,
-                text=piece.text,
-            )
-        )
-        self.count += 1
-
-    def finish(self, breakpoints: tuple[Breakpoint, ...]) -> Prompt:
-        """The prompt as built so far."""
-        keep = self.count - len(self.new)
-        return self.base.replace_after(keep, self.new, breakpoints)
-
-
-def model_of(body: RawBody | Mapping[str, Any]) -> str | None:
+def model_of(body: RawBody | Mapping[str, object]) -> str | None:
     """The model that a body names; ``None`` when it names none."""
     if isinstance(body, Mapping):
         model = body.get("model")
@@ -441,7 +362,7 @@ def model_of(body: RawBody | Mapping[str, Any]) -> str | None:
     return wire.decode_model(body)
 
 
-def _raw(body: RawBody | Mapping[str, Any]) -> RawBody:
+def _raw(body: RawBody | Mapping[str, object]) -> RawBody:
     if not isinstance(body, Mapping):
         return body
     try:

@@ -29,7 +29,10 @@ KEY_SETTINGS = (
 """Parameters that can take part in a cache key. What each re-keys is a rule of the provider, not of the body."""
 
 NOT_IN_KEY = (
+    "billing_policy",
+    "compaction",
     "diagnostics",
+    "fallback_credit_token",
     "fallbacks",
     "inference_geo",
     "max_tokens",
@@ -38,11 +41,14 @@ NOT_IN_KEY = (
     "stop_sequences",
     "stream",
     "temperature",
+    "thread",
     "top_k",
     "top_p",
     "user_profile_id",
+    "workspace_id",
 )
-"""Parameters that no source lists as relevant to the cache."""
+"""Parameters that no source lists as relevant to the cache. (A request that continues a ``thread`` sends only its new
+messages: its body is not its prompt.)"""
 
 
 class Body(msgspec.Struct, gc=False):

@@ -79,8 +79,7 @@ def _tools(old: Prompt, new: Prompt, at: int) -> Place | None:
     goes_on = any(block.digest == before.digest for block in new_rest)
     was_there = any(block.digest == after.digest for block in old_rest)
     if goes_on and was_there:
-        gone = next((block for block in old_rest if block.digest not in {other.digest for other in new_rest}), None)
-        return _place(before, at, "reordered") if gone is None or gone is not before else _place(gone, at, "removed")
+        return _place(before, at, "reordered")
     if goes_on:
         return _place(after, at, "inserted")
     if was_there or all(block.name != before.name for block in new_rest):

@@ -14,6 +14,7 @@ _WINDOW = 80
 """Characters on either side of a difference that are looked at: more than the longest id."""
 
 _VOLATILE_SPAN = 20_000
+_COUNTED_SPAN = 20_000
 _COUNTED_TOKENS = 2_000
 _NOTICE_CHARACTERS = 240
 
@@ -99,7 +100,7 @@ def common_suffix(one: str, other: str, limit: int) -> int:
 
 def changed_characters(old_span: str, new_span: str) -> int:
     """How many characters differ between two spans, counted word by word. A long span counts whole."""
-    if not old_span or not new_span:
+    if not old_span or not new_span or max(len(old_span), len(new_span)) > _COUNTED_SPAN:
         return max(len(old_span), len(new_span))
     one, other = _WORD.findall(old_span), _WORD.findall(new_span)
     if max(len(one), len(other)) > _COUNTED_TOKENS:
@@ -117,7 +118,7 @@ def excerpt(text: str, offset: int) -> str:
 
 
 def _kind(old: str, new: str, front: int, back: int, cut_is_truncation: bool) -> Change:
-    if "".join(old.split()) == "".join(new.split()):
+    if _is_white_space(old[front : len(old) - back], new[front : len(new) - back]):
         return "whitespace"
     if _same_fields(old, new):
         return "key_order"
@@ -131,6 +132,13 @@ def _kind(old: str, new: str, front: int, back: int, cut_is_truncation: bool) ->
         if cut_is_truncation and inserted <= _NOTICE_CHARACTERS and inserted * 4 < len(old) - front - back:
             return "truncated"
     return "edited"
+
+
+def _is_white_space(old_span: str, new_span: str) -> bool:
+    """True when the spans differ in blanks and line ends only. The first differing character tells most apart."""
+    if old_span and new_span and not old_span[0].isspace() and not new_span[0].isspace():
+        return False
+    return "".join(old_span.split()) == "".join(new_span.split())
 
 
 def _same_fields(old: str, new: str) -> bool:

@@ -104,11 +104,27 @@ def test_a_block_between_two_totals_is_measured():
 
 def test_what_was_apportioned_before_is_shared_and_stays():
     first = apportion(prompt_of(10, 20, 30), 100)
-    grown = first.extend(prompt_of(9, 8))
-    second = apportion(grown, 131, anchors=[(3, 100)])
+    second = apportion(first.extend(prompt_of(9, 8)), 134)
     assert [second[position] is first[position] for position in range(3)] == [True] * 3
-    assert second.tokens_until(3) == 100
-    assert second.tokens == 131
+    assert [block.tokens for block in second][3:] == [18, 16]  # 134 - 100 = 34, in proportion 9 : 8
+    assert apportion(second, 134) is second
+
+
+def test_a_single_new_block_is_measured_only_where_the_total_before_it_was_reported():
+    first = apportion(prompt_of(10, 20), 60)
+    cut = first.replace_after(1, prompt_of(5))  # its front of one block was never reported by itself
+    assert counts(apportion(cut, 50))[1] == (50 - 20, "apportioned")
+    grown = first.extend(prompt_of(5))
+    assert counts(apportion(grown, 70, anchors=[(2, 60)]))[2] == (70 - 60, "measured")
+
+
+def test_a_front_that_contradicts_the_report_is_counted_anew():
+    first = apportion(prompt_of(10, 10), 100)
+    shrunk = apportion(first.extend(prompt_of(10)), 60)  # 60 < 100
+    assert shrunk.tokens == 60
+    other = apportion(first.extend(prompt_of(10)), 150, anchors=[(2, 80)])
+    assert (other.tokens_until(2), other.tokens) == (80, 150)
+    assert apportion(first, 90).tokens == 90
 
 
 def test_totals_that_do_not_fit_together_are_passed_over_and_the_last_word_holds():

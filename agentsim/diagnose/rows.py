@@ -191,8 +191,8 @@ def _shorter(
     if logged_end is None and not labelled and _tail_replaced(row, parent):
         return quiet(
             "extended",
-            f"The last {parent.warm - row.read:,} tokens of the turn before are not in this prompt any more, and it read "
-            "an entry that a call wrote which no log shows.",
+            f"The last {parent.warm - row.read:,} tokens of the turn before are not in this prompt any more, and it "
+            "read an entry that a call wrote which no log shows.",
             unlogged=0,
         )
     if (

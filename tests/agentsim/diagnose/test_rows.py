@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from agentsim.diagnose import diagnose, judge_rows
+from agentsim.diagnose.elimination import DOCUMENTED_CLOCK, LOOKBACK, OBSERVED_CLOCK, Clock
+from agentsim.providers import rules_for
 from agentsim.session import Lane, Request, Session, Usage
 from agentsim.verdict import Verdict
 from tests.claude_log import ClaudeLog, turns
@@ -15,15 +18,16 @@ from traces.claude_code import read_sessions
 SECOND = 10**9
 
 
-def rows(*specs: dict[str, object], completeness: str = "usage", provider: str = "anthropic") -> Session:
+def rows(*specs: Mapping[str, object], completeness: str = "usage", provider: str = "anthropic") -> Session:
     """A session of usage rows: ``t`` and ``took`` in seconds, the counters of :class:`Usage`, other fields as they
     are."""
     requests = []
     for index, spec in enumerate(specs):
-        spec = dict(spec)
-        t, took = spec.pop("t", None), spec.pop("took", 5)
+        values = dict(spec)
+        t, took = values.pop("t", None), values.pop("took", 5)
         start = None if t is None else int(float(t) * SECOND)  # type: ignore[arg-type]
-        usage = {name: spec.pop(name) for name in ("fresh", "read", "write_5m", "write_1h", "output") if name in spec}
+        counters = ("fresh", "read", "write_5m", "write_1h", "output")
+        usage = {name: values.pop(name) for name in counters if name in values}
         fields = {
             "id": f"r{index + 1}",
             "lane": "main",
@@ -32,7 +36,7 @@ def rows(*specs: dict[str, object], completeness: str = "usage", provider: str =
             "parent": f"r{index}" if index else None,
             "start": start,
             "end": None if start is None else start + int(float(took) * SECOND),  # type: ignore[arg-type]
-            **spec,
+            **values,
         }
         requests.append(Request(usage=Usage(**usage), **fields))  # type: ignore[arg-type]
     return Session(
@@ -44,7 +48,7 @@ def rows(*specs: dict[str, object], completeness: str = "usage", provider: str =
     )
 
 
-def verdicts(*specs: dict[str, object], **options: str) -> list[Verdict]:
+def verdicts(*specs: Mapping[str, object], **options: str) -> list[Verdict]:
     return judge_rows(rows(*specs, **options))
 
 
@@ -296,3 +300,24 @@ def test_no_difference_found_rules_a_changed_prefix_out(tmp_path: Path) -> None:
     assert verdict.cause == "AS901"
     assert verdict.alternatives == ("AS503",)
     assert "found no difference" in said(verdict)
+
+
+@pytest.mark.parametrize(("clock", "profile"), [(DOCUMENTED_CLOCK, None), (OBSERVED_CLOCK, "session_log")])
+def test_the_clocks_are_those_of_the_rules_file(clock: Clock, profile: str | None) -> None:
+    """Rows are judged without loading the rules, for speed; the figures must be the same ones."""
+    rules = rules_for("anthropic", "claude-opus-4-8", None, profile)
+    grace = (rules.ttl_grace, rules.ttl_grace_long)
+    assert clock == Clock(from_end=rules.ttl_clock == "response_end", grace=grace[0], grace_long=grace[1])
+    assert rules.lookback == LOOKBACK
+
+
+@pytest.mark.parametrize(("gap", "cause"), [(3_649, "AS204"), (3_651, "AS202")])
+def test_the_edge_of_an_hour(tmp_path: Path, gap: int, cause: str) -> None:
+    log = ClaudeLog()
+    log.user()
+    log.call(0, 20_000, hour=True)
+    log.now += gap
+    log.results()
+    log.call(9_000, 11_500, hour=True)
+    (session,) = read_sessions([str(log.save(tmp_path / "s.jsonl"))])
+    assert diagnose(session).verdicts[1].cause == cause

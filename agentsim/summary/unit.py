@@ -115,10 +115,10 @@ class _Judge:
             row.start = row.end
         if parent is not None:
             row.parent = self._facts(parent)
-            grandparent = self.tree.step(parent).parent
-            if grandparent is not None and grandparent.index < parent.index:
-                row.parent.parent = self._facts(grandparent)
-            row.parent.start = nanoseconds(self.tree.step(parent).start)
+            above = self.tree.step(parent)
+            row.parent.start = nanoseconds(above.start)
+            if above.parent is not None and above.parent.index < parent.index:
+                row.parent.parent = self._facts(above.parent)
         return judge_row(row, self.memories[lane], OBSERVED_CLOCK, use_provider=True, has_messages=True)
 
     def _facts(self, call: Call) -> RowFacts:

@@ -12,8 +12,7 @@ import msgspec
 
 from agentsim.session import Problem
 from traces.claude_code.calls import Call
-from traces.claude_code.lines import ABSENT as _ABSENT
-from traces.claude_code.lines import SYNTHETIC_MODEL, Line, Message, decode_line
+from traces.claude_code.lines import ABSENT, SYNTHETIC_MODEL, Line, Message, decode_line
 from traces.lines import read_blocks
 
 _USAGE = b'"usage"'
@@ -170,35 +169,61 @@ def _scan_file(unit: Unit, index: int, path: str) -> None:
 
 def _take(unit: Unit, index: int, line: Line, number: int, position: int) -> Call | None:
     """Account for a decoded line; its call when it is billed."""
-    message, request_id, uuid, stamp = line.message, line.requestId, line.uuid, line.timestamp
-    lane = line.agentId or ("sidechain" if line.isSidechain else "")
-    copy = False
+    message = line.message
     if line.type != "assistant":
-        inner = line.data.message if line.type == "progress" and line.data is not None else None
-        if inner is None or inner.type != "assistant" or line.data is None or line.data.type != "agent_progress":
-            unit.not_billable += 1
-            return None
-        message, request_id, uuid = inner.message, inner.requestId, inner.uuid or line.uuid
-        stamp = inner.timestamp or line.timestamp
-        lane = line.data.agentId or "sidechain"
-        copy = True
+        return _take_copy(unit, index, line, number, position)
     if message is None or message.usage is None or message.model == SYNTHETIC_MODEL:
         unit.not_billable += 1
         if message is not None and message.model == SYNTHETIC_MODEL:
             unit.synthetic.append((index, position))
         return None
-    key = _key(message, request_id, uuid, index, number)
-    call = unit.by_key.get(key)
+    lane = line.agentId or ("sidechain" if line.isSidechain else "")
+    key = _key(message, line.requestId, line.uuid, index, number)
+    return _put(unit, key, message, lane, index, number, position, line, line.uuid, line.timestamp)
+
+
+def _take_copy(unit: Unit, index: int, line: Line, number: int, position: int) -> Call | None:
+    """A line that is no assistant's: only a ``progress`` record that carries a subagent's reply is billed."""
+    data = line.data
+    inner = data.message if line.type == "progress" and data is not None and data.type == "agent_progress" else None
+    message = inner.message if inner is not None and inner.type == "assistant" else None
+    if inner is None or data is None or message is None or message.usage is None or message.model == SYNTHETIC_MODEL:
+        unit.not_billable += 1
+        return None
+    uuid = inner.uuid or line.uuid
+    key = _key(message, inner.requestId, uuid, index, number)
+    lane, stamp = data.agentId or "sidechain", inner.timestamp or line.timestamp
+    return _put(unit, key, message, lane, index, number, position, line, uuid, stamp, copy=True)
+
+
+def _put(
+    unit: Unit,
+    key: tuple[str, str],
+    message: Message,
+    lane: str,
+    index: int,
+    number: int,
+    position: int,
+    line: Line,
+    uuid: str | None,
+    stamp: str | None,
+    *,
+    copy: bool = False,
+) -> Call:
+    """Add a billed line to its call, or begin a new one."""
     usage = message.usage
+    assert usage is not None
     output = -1 if usage.output_tokens is None else usage.output_tokens
+    call = unit.by_key.get(key)
     if call is None:
+        calls = unit.calls
         call = Call(
             key=key,
             lane=lane,
             file=index,
             position=position,
             line=number,
-            index=len(unit.calls),
+            index=len(calls),
             uuid=uuid,
             parent_uuid=None if copy else line.parentUuid,
             version=line.version,
@@ -207,7 +232,7 @@ def _take(unit: Unit, index: int, line: Line, number: int, position: int) -> Cal
         )
         call.take(message.model or "", usage, output)
         unit.by_key[key] = call
-        unit.calls.append(call)
+        calls.append(call)
         if unit.session is None:
             unit.session = line.sessionId
         if not unit.first_stamp and stamp:
@@ -219,11 +244,10 @@ def _take(unit: Unit, index: int, line: Line, number: int, position: int) -> Cal
             call.take(message.model or "", usage, output)
     call.last = position
     if stamp:
-        call.end = stamp
-        unit.last_stamp = stamp
+        call.end = unit.last_stamp = stamp
     if message.stop_reason is not None:
         call.stop_reason = message.stop_reason
-    if message.diagnostics is not _ABSENT and len(message.diagnostics) > len(call.diagnostics):
+    if message.diagnostics is not ABSENT and len(message.diagnostics) > len(call.diagnostics):
         call.diagnostics = bytes(message.diagnostics)
     return call
 

@@ -1,0 +1,234 @@
+"""A provider whose prompt cache follows dated rules: what each request reads, writes and pays for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import msgspec
+
+from agentsim.backends import Served
+from agentsim.backends.store import Address, Chain, Entry, Identity, Pairs, PrefixStore, Spaces
+from agentsim.prompt import DIGEST_SIZE, Breakpoint, Prompt
+from agentsim.providers import ProviderRules, rules_for
+from agentsim.session import Request, Usage
+
+SECOND = 10**9
+_DAY = 24 * 3600 * SECOND
+_NOTHING = Usage(fresh=0, write_5m=0, write_1h=0, read=0, output=0)
+_LEVELS = ("tools", "system", "messages")
+
+
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """A request as its provider looks it up: rules, address, its breakpoints in order, and its times.
+
+    ``usable`` are the breakpoints whose prefix is long enough to be kept; ``used`` is when the lifetime of what it
+    reads or writes begins to count, ``readable`` when its entries can be read.
+    """
+
+    rules: ProviderRules
+    address: Address
+    breakpoints: tuple[Breakpoint, ...]
+    usable: tuple[Breakpoint, ...]
+    used: int
+    readable: int
+    rejected: str | None
+
+
+class ModeledProvider:
+    """A :class:`agentsim.backends.CacheBackend` that follows :class:`agentsim.providers.ProviderRules`.
+
+    ``rules`` apply to every request; without them each request gets those of its own model and time, under ``profile``.
+    ``scope`` separates caches that share nothing (organizations, workspaces). Deterministic.
+    """
+
+    def __init__(self, rules: ProviderRules | None = None, *, profile: str | None = None, scope: str = "") -> None:
+        self._rules = rules
+        self._profile = profile
+        self._scope = scope
+        self._stores: dict[str, PrefixStore] = {}
+        self._known_rules: dict[tuple[str, str, int], ProviderRules] = {}
+        self._known_spaces: dict[tuple[str, str, int, Pairs], Spaces] = {}
+
+    def serve(self, request: Request, now: int) -> Served:
+        """See :meth:`agentsim.backends.CacheBackend.serve`. Raises ValueError for a provider without known rules."""
+        if request.prompt is None:
+            return Served(usage=request.usage or Usage())
+        asked = self.ask(request, now)
+        if asked.rejected is not None:
+            return Served(usage=_NOTHING, rejected=asked.rejected)
+        hit = self.find(request, asked, now)
+        written = self.record(request, asked, now, hit)
+        return Served(
+            usage=self.bill(request, asked, hit),
+            hit=0 if hit is None else hit.length,
+            hit_owner=None if hit is None else hit.owner,
+            written=written,
+        )
+
+    def rules_of(self, request: Request, now: int) -> ProviderRules:
+        """The rules in force for a request at a time."""
+        if self._rules is not None:
+            return self._rules
+        key = (request.provider, request.model, now // _DAY)
+        rules = self._known_rules.get(key)
+        if rules is None:
+            rules = self._known_rules[key] = rules_for(request.provider, request.model, now, self._profile)
+        return rules
+
+    def store_of(self, request: Request) -> PrefixStore:
+        """The entries of the request's provider."""
+        return self._stores[request.provider]
+
+    def ask(self, request: Request, now: int) -> Asked:
+        """A request with a prompt, as the provider looks it up at ``now``. Changes nothing that can be observed."""
+        prompt = request.prompt
+        assert prompt is not None
+        rules = self.rules_of(request, now)
+        breakpoints = prompt.breakpoints
+        if len(breakpoints) > 1:
+            breakpoints = tuple(sorted(breakpoints, key=_position))
+        rejected = None
+        if len(breakpoints) > rules.breakpoints:
+            if rules.on_excess == "reject":
+                rejected = f"{len(breakpoints)} breakpoints, at most {rules.breakpoints} are accepted"
+            breakpoints = breakpoints[-rules.breakpoints :]
+        if rejected is None and rules.ttl_order == "long_first" and _is_out_of_order(breakpoints, rules.ttl_short):
+            rejected = "a breakpoint with the long lifetime stands behind one with the short lifetime"
+        usable = breakpoints
+        if breakpoints and prompt.tokens_until(breakpoints[0].position + 1) < rules.minimum:
+            usable = tuple(b for b in breakpoints if prompt.tokens_until(b.position + 1) >= rules.minimum)
+        begin = now if request.start is None else request.start
+        end = None if request.end is None else request.end - begin + now
+        first = _first_token(request, begin, now, end, rules)
+        readable = first if rules.readable == "first_token" else now
+        if rules.readable == "response_end":
+            readable = first if end is None else end
+        used = now if rules.ttl_clock == "request_start" or end is None else end
+        chain = _shaped_chain(prompt) if rules.shape_in_key else None
+        address = Address(prompt, self._spaces(request, rules), chain)
+        return Asked(rules, address, breakpoints, usable, used, readable, rejected)
+
+    def find(self, request: Request, asked: Asked, now: int) -> Entry | None:
+        """The entry that the request reads at ``now``. Changes nothing that can be observed."""
+        if not asked.usable:
+            return None
+        positions = [marker.position for marker in reversed(asked.usable)]
+        rules = asked.rules
+        return self.store_of(request).find(
+            asked.address, positions, now, rules.lookback, rules.lookback_counts == "run"
+        )
+
+    def record(self, request: Request, asked: Asked, now: int, hit: Entry | None) -> tuple[int, ...]:
+        """Refresh what was read and keep what the breakpoints name. Returns the lengths of new prefixes, in blocks."""
+        store = self.store_of(request)
+        rules = asked.rules
+        if hit is not None and rules.refresh != "none":
+            store.touch(asked.address, hit, now, asked.used)
+        written = []
+        read_length = 0 if hit is None else hit.length
+        for marker in asked.usable:
+            length = marker.position + 1
+            if length == read_length:
+                continue
+            if length < read_length:
+                # Everything up to the hit is in the cache: an entry here costs nothing, and a living one is refreshed.
+                known = asked.address.space_at(length).entries.get(asked.address.chain(length))
+                if known is not None and store.alive(known, now):
+                    continue
+            store.write(
+                asked.address,
+                length,
+                now,
+                used=asked.used,
+                readable=asked.readable,
+                ttl=marker.ttl * SECOND,
+                owner=request.id,
+            )
+            if length > read_length:
+                written.append(length)
+        return tuple(written)
+
+    def bill(self, request: Request, asked: Asked, hit: Entry | None) -> Usage:
+        """What the request is billed for when it reads ``hit``.
+
+        Read up to the hit (A), the long-lived price from there to the last long-lived breakpoint behind it (B), the
+        short-lived price from there to the last breakpoint (C), and what follows as ordinary input.
+        """
+        prompt = asked.address.prompt
+        total = prompt.tokens
+        read = 0 if hit is None else prompt.tokens_until(hit.length)
+        long_end = last = read
+        if asked.usable:
+            last = max(read, prompt.tokens_until(asked.usable[-1].position + 1))
+            for marker in reversed(asked.usable):
+                if marker.ttl > asked.rules.ttl_short:
+                    long_end = max(read, prompt.tokens_until(marker.position + 1))
+                    break
+        output = None if request.usage is None else request.usage.output
+        return Usage(fresh=total - last, write_5m=last - long_end, write_1h=long_end - read, read=read, output=output)
+
+    def entry_of(self, request: Request, asked: Asked, length: int, ttl: int) -> Entry:
+        """The entry that a request would have written had a breakpoint of ``ttl`` seconds ended ``length`` blocks."""
+        return self.store_of(request).entry(
+            asked.address, length, used=asked.used, readable=asked.readable, ttl=ttl * SECOND, owner=request.id
+        )
+
+    def _spaces(self, request: Request, rules: ProviderRules) -> Spaces:
+        key = (request.provider, request.model, id(rules), request.settings)
+        found = self._known_spaces.get(key)
+        if found is None:
+            store = self._stores.get(request.provider)
+            if store is None:
+                ancestors = rules.refresh == "ancestors"
+                store = self._stores[request.provider] = PrefixStore(refresh_ancestors=ancestors)
+            tools, system, messages = identities_of(request, rules, self._scope)
+            found = store.space(tools), store.space(system), store.space(messages)
+            self._known_spaces[key] = found
+        return found
+
+
+def identities_of(request: Request, rules: ProviderRules, scope: str) -> Sequence[Identity]:
+    """Whose entries a request reads and writes, for prefixes that end in tools, in system and in messages."""
+    given = dict(request.settings)
+    identities = []
+    for index, section in enumerate(_LEVELS):
+        pairs = []
+        for rule in rules.settings:
+            value = given.get(rule.name)
+            if section in rule.sections and value is not None and value not in rule.same_as_absent:
+                pairs.append((rule.name, value))
+        identities.append((scope, request.model, index, tuple(pairs)))
+    return identities
+
+
+def _position(marker: Breakpoint) -> int:
+    return marker.position
+
+
+def _is_out_of_order(breakpoints: Sequence[Breakpoint], short: int) -> bool:
+    seen_short = False
+    for marker in breakpoints:
+        if marker.ttl <= short:
+            seen_short = True
+        elif seen_short:
+            return True
+    return False
+
+
+def _first_token(request: Request, begin: int, now: int, end: int | None, rules: ProviderRules) -> int:
+    if request.first_token is not None:
+        return request.first_token - begin + now
+    assumed = now + rules.first_token_after * SECOND
+    return assumed if end is None else min(assumed, end)
+
+
+def _shaped_chain(prompt: Prompt) -> Chain:
+    """Digests that also tell a message written as a string from one written as a list."""
+    digests = [prompt.chain(0)]
+    before = b""
+    for position, block in enumerate(prompt):
+        shape = b"s" if block.shape == "string" else b"l"
+        before = blake2b(before + shape, digest_size=DIGEST_SIZE).digest()
+        digests.append(blake2b(prompt.chain(position + 1) + before, digest_size=DIGEST_SIZE).digest())
+    return digests.__getitem__

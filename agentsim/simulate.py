@@ -1,0 +1,106 @@
+"""The clock: recorded requests arrive at their times at a backend, which answers them one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentsim.backends import CacheBackend, Served
+from agentsim.session import Ledger, Request, Row, Session, Usage
+
+if TYPE_CHECKING:
+    import simpy
+
+    from agentsim.prices import PriceBook
+
+Price = Callable[[Request, Usage], tuple[int | None, int | None]]
+"""Picodollars of a request, and its input in micro-tokens of ordinary input; ``None`` where unknown."""
+
+
+def replay(session: Session, backend: CacheBackend, *, price: bool = True) -> Ledger:
+    """Replay a session at its recorded times on a SimPy clock, and price each row.
+
+    Requests that start at the same instant keep their order; one whose start is not known follows the one before it at
+    once. Rows are in order of their start. A request that the backend rejects has a row that consumed nothing.
+    """
+    import simpy
+
+    arrivals = arrivals_of(session.requests)
+    pricing = _pricing(price)
+    rows: list[Row] = []
+    if arrivals:
+        environment = simpy.Environment(initial_time=arrivals[0][0])
+        environment.process(_arrive(environment, arrivals, backend, pricing, rows))
+        environment.run()
+    return Ledger(session=session, rows=tuple(rows))
+
+
+def scan(session: Session, backend: CacheBackend, *, price: bool = True) -> Ledger:
+    """The rows of :func:`replay` without a clock: recorded requests need none, they are only put in order."""
+    pricing = _pricing(price)
+    rows = tuple(_row(request, backend.serve(request, now), pricing) for now, request in arrivals_of(session.requests))
+    return Ledger(session=session, rows=rows)
+
+
+def arrivals_of(requests: Sequence[Request]) -> list[tuple[int, Request]]:
+    """Requests with the times at which they arrive, in order; ties keep the order in which they were given."""
+    arrivals: list[tuple[int, Request]] = []
+    last = next((request.start for request in requests if request.start is not None), 0)
+    for request in requests:
+        if request.start is not None:
+            last = request.start
+        arrivals.append((last, request))
+    arrivals.sort(key=_time)
+    return arrivals
+
+
+def _arrive(
+    environment: simpy.Environment,
+    arrivals: Sequence[tuple[int, Request]],
+    backend: CacheBackend,
+    pricing: Price,
+    rows: list[Row],
+) -> Generator[simpy.Event, Any, None]:
+    now = arrivals[0][0]
+    for start, request in arrivals:
+        if start > now:
+            # Waiting for no time at all would only let the queue reorder what arrives together.
+            yield environment.timeout(start - now)
+            now = start
+        rows.append(_row(request, backend.serve(request, now), pricing))
+
+
+def _time(arrival: tuple[int, Request]) -> int:
+    return arrival[0]
+
+
+def _pricing(price: bool) -> Price:
+    if not price:
+        return _unpriced
+    from agentsim.prices import cost, default_book, equivalents
+
+    book: PriceBook = default_book()
+
+    def priced(request: Request, usage: Usage) -> tuple[int | None, int | None]:
+        card = book.card_for(request, usage)
+        return (None, None) if card is None else (cost(card, usage), equivalents(card, usage))
+
+    return priced
+
+
+def _unpriced(_request: Request, _usage: Usage) -> tuple[int | None, int | None]:
+    return None, None
+
+
+def _row(request: Request, served: Served, pricing: Price) -> Row:
+    usage = served.usage
+    paid, equal = pricing(request, usage)
+    return Row(
+        request=request,
+        usage=usage,
+        start=request.start,
+        first_token=request.first_token if served.first_token is None else served.first_token,
+        end=request.end if served.end is None else served.end,
+        cost=paid,
+        equivalents=equal,
+    )

@@ -1,0 +1,1 @@
+"""Small traces that come with the program, and the modules that make them."""

@@ -174,7 +174,7 @@ def _canonical(kind: str, fields: dict[str, Any], path: str) -> Canonical:
     if main_field is not None and main_field in ordered:
         value = ordered[main_field]
         text, shape = _plain_text(value) if main_field == "content" else (value, None)
-        if isinstance(text, str) and main_field != "input":
+        if isinstance(text, str):
             main = text
             del ordered[main_field]
         else:

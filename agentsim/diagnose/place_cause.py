@@ -56,8 +56,6 @@ def _removed(at: int, old: Prompt, new: Prompt) -> str:
     follower = new[at].digest if at < len(new) else None
     while end < len(old) and old[end].digest != follower:
         end += 1
-    if end == len(old) and _is_rewritten(at, old, new):
-        return "AS131"
     gone = [old[position] for position in range(at, end)]
     if gone and all(block.kind in ("thinking", "redacted_thinking") for block in gone):
         return "AS122"

@@ -139,6 +139,8 @@ def test_half_an_emoji_is_read_and_told_from_the_escape_in_words():
     reader = MessagesReader()
     assert reader.prompt(half)[0].text == "cut \\ud83d"
     assert reader.prompt(words)[0].text == "cut \\ud83d!"
+    both = rb'{"messages":[{"role":"user","content":"\\ud83d \ud83d \\\ud83d"}]}'
+    assert reader.prompt(both)[0].text == "\\ud83d \\ud83d \\\\ud83d"
     assert reader.prompt(pair)[0].text == "\N{GRINNING FACE} and \\\\ud83d"
     assert reader.prompt({"messages": [{"role": "user", "content": "cut \ud83d"}]}).digest == reader.prompt(half).digest
 

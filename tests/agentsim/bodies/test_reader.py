@@ -75,6 +75,11 @@ def test_automatic_caching_adds_nothing_to_a_marked_block_and_stands_in_order_ot
     assert marked.breakpoints == (Breakpoint(0, 300),)
     both = read(messages=[user(text("a", cache_control=FIVE), text("b"))], cache_control=FIVE)
     assert both.breakpoints == (Breakpoint(0, 300), Breakpoint(1, 300))
+    thinking = {"type": "thinking", "thinking": "hm", "signature": "s", "cache_control": HOUR}
+    assert read(messages=[user(text("a"), thinking)], cache_control=FIVE).breakpoints == (
+        Breakpoint(0, 300),
+        Breakpoint(1, 3600),
+    )
 
 
 def test_system_messages_in_the_conversation_are_blocks_there():
@@ -92,6 +97,8 @@ def test_a_system_message_without_content_that_sets_options_is_a_block():
         return read(messages=[user(text("a")), option])
 
     assert [block.kind for block in with_effort("low")] == ["text", "options"]
+    bare = read(messages=[user(text("a")), {"role": "system", "output_config": {"effort": "low"}}])
+    assert bare.digest == with_effort("low").digest
     assert with_effort("low").digest != with_effort("high").digest
 
 
@@ -289,11 +296,27 @@ def test_a_message_that_only_changed_its_shape_gets_its_own_block():
     assert [block.shape for block in new] == ["string", "list"]
 
 
+def test_a_block_that_only_moved_to_another_message_says_so():
+    reader = MessagesReader()
+    old = reader.prompt({"messages": [user(text("a"))]})
+    new = reader.prompt({"messages": [user(), user(text("a"))]}, grew_from=old)
+    assert new.digest == old.digest
+    assert new[0].message == 1
+
+
+def test_a_marker_that_moved_on_leaves_none_behind():
+    reader = MessagesReader()
+    old = reader.prompt({"messages": [user(text("a")), user(text("b", cache_control=FIVE))]})
+    new = reader.prompt({"messages": [user(text("a")), user(text("b"))]}, grew_from=old)
+    assert (old.breakpoints, new.breakpoints) == ((Breakpoint(1, 300),), ())
+
+
 # --- properties -----------------------------------------------------------------------------------------------------
 
 WORDS = st.sampled_from(["", "a", "b", "line\n", 'quote"', "ü", "cch=12ab;", "x" * 300])
 BLOCKS = st.one_of(
     st.builds(text, WORDS),
+    st.builds(lambda words: text(words, cache_control=HOUR), WORDS),
     st.builds(lambda w: {"type": "tool_result", "tool_use_id": "t", "content": w}, WORDS),
     st.builds(lambda w: {"type": "thinking", "thinking": w, "signature": "s"}, WORDS),
     st.just(FOUND),
@@ -329,15 +352,19 @@ def test_a_body_read_after_others_is_as_if_read_alone(steps: list[tuple[dict[str
 
 @given(BODIES, st.data())
 def test_moving_markers_changes_no_digest(body, data):
-    plain = MessagesReader().prompt(body)
     marked = json.loads(json.dumps(body))
+    for message in body["messages"]:
+        if isinstance(message["content"], list):
+            message["content"] = [
+                {k: v for k, v in block.items() if k != "cache_control"} for block in message["content"]
+            ]
+    plain = MessagesReader().prompt(body)
     count = 0
     for message in marked["messages"]:
         if isinstance(message["content"], list):
             for block in message["content"]:
-                if data.draw(st.booleans()):
-                    block["cache_control"] = data.draw(st.sampled_from([FIVE, HOUR]))
-                    count += 1
+                block["cache_control"] = data.draw(st.sampled_from([None, FIVE, HOUR]))
+                count += block["cache_control"] is not None
     prompt = MessagesReader().prompt(marked)
     assert prompt.digest == plain.digest
     assert len(prompt.breakpoints) == count

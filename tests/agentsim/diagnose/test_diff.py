@@ -166,6 +166,30 @@ def test_parallel_results_in_another_order_are_reordered():
     assert (place.change, place.address, cause) == ("reordered", "messages[1].content[0]", "AS125")
 
 
+@pytest.mark.parametrize("keep_text", [True, False])
+def test_turns_that_changed_places_are_reordered(keep_text):
+    new = [*HISTORY[2:4], *HISTORY[:2], *HISTORY[4:], user("q4")]
+    place, cause = judge({"messages": HISTORY}, {"messages": new}, keep_text=keep_text)
+    assert (place.change, place.address, cause) == ("reordered", "messages[0].content[0]", "AS125")
+
+
+def test_a_text_that_turns_up_again_by_chance_is_no_insertion():
+    old = [user("go on"), assistant("a1"), user("q2"), assistant("a2")]
+    new = [user("start"), assistant("b1"), user("go on"), assistant("b2"), user("q3")]
+    place, cause = judge({"messages": old}, {"messages": new})
+    assert (place.change, place.address, cause) == ("edited", "messages[0].content[0]", "AS120")
+
+
+def test_a_history_replaced_by_a_longer_one_did_not_shrink():
+    _, cause = judge({"messages": HISTORY}, {"messages": [user("another story " * 100)]})
+    assert cause == "AS120"
+
+
+def test_blanks_that_became_other_blanks_are_white_space():
+    place, cause = judge({"messages": [user("a  b c")]}, {"messages": [user("a\nb c")]})
+    assert (place.change, place.offset, cause) == ("whitespace", 1, "AS128")
+
+
 def test_nothing_differs_when_the_prompt_only_grew():
     reader = MessagesReader()
     old = reader.prompt({"messages": HISTORY})

@@ -25,6 +25,9 @@ QUIET_EVENTS = frozenset({"prompt_submitted"})
 PLAIN_KINDS = frozenset({"first", "hit", "extended"})
 """Rows that need no story: their line says it all."""
 
+MOST_NAMED = 3
+"""Alternatives that are given their names; more of them would hide the verdict."""
+
 _COMPLETENESS = {"full": "full bodies", "messages": "messages but no tools and system", "usage": "usage only"}
 _INDENT = "     │ "
 _LABELS = 13
@@ -148,8 +151,7 @@ def write_story(paper: Paper, verdict: Verdict, fix: str | None, *, content: boo
         price = f", {figures.money(verdict.lost_cost)} more than reading them" if verdict.lost_cost is not None else ""
         paper.paragraph(f"lost {figures.count(verdict.lost)} tokens{price}", first=rule, rest=rule)
     if verdict.alternatives:
-        others = "; ".join(f"{code} {cause_title(code)}".rstrip() for code in verdict.alternatives)
-        _labelled(paper, rule, "or else", others)
+        _labelled(paper, rule, "or else", _others(verdict.alternatives))
     for label, sentences in (("established", verdict.established), ("to check", verdict.to_check)):
         for number, sentence in enumerate(sentences):
             _labelled(paper, rule, "" if number else label, sentence)
@@ -198,10 +200,17 @@ def _what_happened(request: Request, verdict: Verdict) -> Span:
     if not request.counted:
         return ("copied from another session", Style.FAINT)
     if verdict.kind == "extended" and verdict.unlogged:
-        return (f"hit, {verdict.unlogged:,} beyond the log", Style.GOOD)
+        return (f"hit, +{verdict.unlogged:,} unlogged", Style.GOOD)
     if verdict.kind != "miss":
         return word
     return (f"MISS {verdict.cause}" if verdict.cause else "MISS", Style.BAD)
+
+
+def _others(codes: Sequence[str]) -> str:
+    """Causes that remain possible: by name while they are few."""
+    if len(codes) > MOST_NAMED:
+        return ", ".join(codes)
+    return "; ".join(f"{code} {cause_title(code)}".rstrip() for code in codes)
 
 
 def _labelled(paper: Paper, rule: Sequence[Span], label: str, text: str) -> None:

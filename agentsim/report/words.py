@@ -11,13 +11,13 @@ from agentsim.verdict import Change, Evidence, Kind, Place, Verdict
 KINDS: dict[Kind, Span] = {
     "first": ("first request", Style.FAINT),
     "hit": ("hit", Style.GOOD),
-    "extended": ("hit beyond the log", Style.GOOD),
-    "shorter": ("shorter prompt, all of it read", Style.GOOD),
-    "recovered": ("recovered an earlier entry", Style.GOOD),
+    "extended": ("hit, extended", Style.GOOD),
+    "shorter": ("shorter prompt", Style.GOOD),
+    "recovered": ("recovered", Style.GOOD),
     "compaction": ("compaction", Style.FAINT),
     "miss": ("MISS", Style.BAD),
     "uncached": ("not cached", Style.WARN),
-    "unreported": ("no cache counters", Style.FAINT),
+    "unreported": ("no counters", Style.FAINT),
 }
 
 EVIDENCE: dict[Evidence, str] = {
@@ -58,7 +58,7 @@ EVENTS: dict[EventKind, str] = {
 
 PURPOSES: dict[Purpose, str] = {
     "main": "main",
-    "subagent": "subagent",
+    "subagent": "sub",
     "summary": "summary",
     "keep_alive": "keep-alive",
     "retry": "retry",
@@ -113,7 +113,7 @@ def where(place: Place) -> str:
 
 
 def lane_names(lanes: Iterable[Lane]) -> dict[str, str]:
-    """Short names of lanes in the order they began: ``main``, ``subagent 1``, ``subagent 2``."""
+    """Short names of lanes in the order they began: ``main``, ``sub 1``, ``sub 2``."""
     lanes = list(lanes)
     totals: dict[str, int] = {}
     for lane in lanes:

@@ -12,7 +12,7 @@ from agentsim.diagnose.elimination import DOCUMENTED_CLOCK, LOOKBACK, OBSERVED_C
 from agentsim.providers import rules_for
 from agentsim.session import Lane, Request, Session, Usage
 from agentsim.verdict import Verdict
-from tests.claude_log import ClaudeLog, turns
+from traces.samples.claude_log import ClaudeLog, turns
 from traces.claude_code import read_sessions
 
 SECOND = 10**9

@@ -11,7 +11,7 @@ import pytest
 
 from agentsim.diagnose import diagnose
 from agentsim.summary import Summary, summarise
-from tests.claude_log import ClaudeLog, turns
+from traces.samples.claude_log import ClaudeLog, turns
 from traces.claude_code import read_sessions
 
 

@@ -143,7 +143,7 @@ def test_equal_stays_equal_and_different_stays_different(session):
             assert (one.lane == other.lane) == (one_keyed.lane == other_keyed.lane)
             assert (one.parent == other.id) == (one_keyed.parent == other_keyed.id)
             if one.prompt is not None and other.prompt is not None:
-                assert one_keyed.prompt is not None
+                assert one_keyed.prompt is not None and other_keyed.prompt is not None  # noqa: PT018
                 assert one.prompt.common_length(other.prompt) == one_keyed.prompt.common_length(other_keyed.prompt)
                 assert one.prompt.tokens == one_keyed.prompt.tokens
 

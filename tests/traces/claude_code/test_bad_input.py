@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agentsim.session import Session
-from tests.claude_log import ClaudeLog, turns
+from traces.samples.claude_log import ClaudeLog, turns
 from traces.claude_code import read_sessions
 from traces.claude_code.files import look_at
 from traces.claude_code.scan import REMEDIES, scan

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentsim.session import Session
-from tests.claude_log import ClaudeLog, turns
+from traces.samples.claude_log import ClaudeLog, turns
 from traces.claude_code import detect, read_sessions
 
 

@@ -8,12 +8,8 @@ that add up to it.
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from gzip import decompress
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -172,6 +168,11 @@ def _shared_out(blocks: list[Block], tokens: int, origin: CountOrigin) -> list[B
 def _encoding() -> tiktoken.Encoding | None:
     """The o200k encoding, from the vocabulary file that the ``bpe-openai`` package carries, so that nothing is
     downloaded. That package itself is not imported: its start takes longer than tokenizing a session."""
+    from base64 import b64decode
+    from gzip import decompress
+    from importlib.util import find_spec
+    from pathlib import Path
+
     spec = find_spec("bpe_openai")
     if spec is None or not spec.submodule_search_locations or find_spec("tiktoken") is None:
         return None

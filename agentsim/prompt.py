@@ -191,9 +191,15 @@ class Prompt:
                 high = middle - 1
         return low
 
-    def shared_length(self, other: Prompt) -> int:
-        """How many leading blocks are the very same objects because one prompt grew from the other, or both from a
-        third. At most :meth:`common_length`, and found without looking at a block."""
+    def equal_length(self, other: Prompt) -> int:
+        """How many leading blocks are equal in all their fields: equal content may stand elsewhere, or be counted
+        differently. Blocks that one prompt shares with the other are not looked at."""
+        count, limit = self._shared_length(other), self.common_length(other)
+        while count < limit and self[count] == other[count]:
+            count += 1
+        return count
+
+    def _shared_length(self, other: Prompt) -> int:
         shared = 0
         for (mine, my_stop), (others, other_stop) in zip(self._runs(), other._runs(), strict=False):
             if mine is not others:

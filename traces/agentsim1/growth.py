@@ -36,19 +36,10 @@ class Growth:
         for candidate in (request.parent, self._last_of_lane.get(request.lane), self._last):
             if candidate is None or candidate == best.request or candidate not in self._prompts:
                 continue
-            keep = _equal_blocks(self._prompts[candidate], prompt)
+            keep = self._prompts[candidate].equal_length(prompt)
             if keep > best.keep:
                 best = Origin(candidate, keep)
         self._prompts.setdefault(request.id, prompt)
         self._last_of_lane[request.lane] = request.id
         self._last = request.id
         return best
-
-
-def _equal_blocks(old: Prompt, new: Prompt) -> int:
-    """How many leading blocks are equal in all their fields (equal content may have been counted differently)."""
-    count = old.shared_length(new)
-    limit = old.common_length(new)
-    while count < limit and old[count] == new[count]:
-        count += 1
-    return count

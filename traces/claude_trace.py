@@ -1,0 +1,141 @@
+"""Captures of the ``claude-trace`` program: one pair of request and response a line, with whole bodies.
+
+Times are those of the wire. Headers may hold live keys: the few that are used are picked out while a line is decoded,
+and the others are never kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
+
+import msgspec
+
+from agentsim.session import Problem, Session, Source
+from traces.exchanges import Exchange, sessions_of
+from traces.headers import Told, told_by
+from traces.records import BadRow, Tally, TraceError, decode, rows_of
+from traces.replies import Reply, read_message
+from traces.sse import read_stream
+from traces.stamps import unix_nanoseconds
+
+NAME = "claude-trace"
+DESCRIPTION = "claude-trace captures (.claude-trace/log-*.jsonl): request and response pairs with bodies"
+VERIFIED = True
+
+MESSAGES_PATH = "/v1/messages"
+
+
+class _Request(msgspec.Struct, gc=False):
+    url: str
+    timestamp: msgspec.Raw = msgspec.Raw(b"")
+    headers: dict[str, msgspec.Raw] | None = None
+    body: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Response(msgspec.Struct, gc=False):
+    timestamp: msgspec.Raw = msgspec.Raw(b"")
+    status_code: int | None = None
+    headers: dict[str, msgspec.Raw] | None = None
+    body: msgspec.Raw = msgspec.Raw(b"")
+    body_raw: str | None = None
+
+
+class _Pair(msgspec.Struct, gc=False):
+    request: _Request
+    response: _Response | None = None
+
+
+_pairs = msgspec.json.Decoder(_Pair)
+
+
+def detect(head: bytes, path: str) -> bool:
+    """Whether the beginning of a file looks like pairs that claude-trace wrote."""
+    start = head.lstrip()[:4096]
+    return start.startswith(b"{") and b'"request"' in start and b'"method"' in start and b'"headers"' in start
+
+
+def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
+    """The sessions of these captures. A response that came before (in the same or another file) is counted once.
+
+    Raises OSError for a file that cannot be read, its subclass TraceError for one without a usable pair.
+    """
+    seen: set[str] = set()
+    for path in paths:
+        tally = Tally(path)
+        exchanges = list(_exchanges_of(path, tally))
+        name = os.path.basename(path).removesuffix(".jsonl")
+        sessions = sessions_of(exchanges, format=NAME, name=name, tally=tally, files=(path,), seen=seen)
+        if not sessions:
+            tell_nothing_found(path, tally, problems, "pair of a Messages request and its response")
+        yield from sessions
+
+
+def tell_nothing_found(path: str, tally: Tally, problems: list[Problem] | None, wanted: str) -> None:
+    """Say that a file held nothing of use: in ``problems``, if a list is given, or else by raising TraceError.
+
+    A file in which everything is a copy of what was read before is no error.
+    """
+    if problems is not None:
+        problems += tally.problems
+    if tally.duplicate:
+        if problems is not None:
+            reason = "all of it was in an earlier file"
+            problems.append(Problem(file=path, line=0, reason=reason, remedy="nothing to do; it is counted once"))
+        return
+    first = tally.problems[0] if tally.problems else None
+    why = f" (line {first.line}: {first.reason})" if first is not None else ""
+    raise TraceError(path, f"no {wanted} in it{why}", "check that this is the whole capture")
+
+
+def _exchanges_of(path: str, tally: Tally) -> Iterator[Exchange]:
+    for raw in rows_of(path):
+        tally.rows += 1
+        try:
+            if raw.bad is not None:
+                raise raw.bad
+            pair = decode(_pairs, raw.data)
+            if not is_messages_call(pair.request.url):
+                tally.not_billable += 1
+                continue
+            yield _exchange(pair, Source(path, raw.line))
+        except BadRow as bad:
+            tally.skip(raw.line, bad)
+
+
+def is_messages_call(url: str) -> bool:
+    """Whether a URL is that of the Messages endpoint itself (not of token counting or batches)."""
+    try:
+        return urlsplit(url).path.rstrip("/").endswith(MESSAGES_PATH)
+    except ValueError:
+        return False
+
+
+def _exchange(pair: _Pair, source: Source) -> Exchange:
+    request, response = pair.request, pair.response
+    asked = told_by(request.headers)
+    answered = told_by(response.headers) if response is not None else Told()
+    return Exchange(
+        body=bytes(request.body),
+        source=source,
+        reply=None if response is None else _reply(response),
+        status=None if response is None else response.status_code,
+        start=unix_nanoseconds(bytes(request.timestamp)),
+        end=None if response is None else unix_nanoseconds(bytes(response.timestamp)),
+        session=asked.session,
+        request_id=answered.request_id,
+        harness=asked.harness,
+        harness_version=asked.harness_version,
+        betas=asked.betas,
+    )
+
+
+def _reply(response: _Response) -> Reply | None:
+    if response.status_code is not None and response.status_code >= 400:
+        return None
+    if response.body_raw:
+        return read_stream(response.body_raw)
+    if not response.body or bytes(response.body) == b"null":
+        raise BadRow("no response", "neither body nor body_raw")
+    return read_message(response.body)

@@ -1,0 +1,262 @@
+"""Captured exchanges (a request body and what came back) to sessions.
+
+The readers of captures differ in how they find the exchanges; what an exchange means is the same for all and stands
+here: which are billed, which are copies, what each prompt grew from, and how its tokens add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+
+import msgspec
+
+from agentsim.bodies import BodyError, MessagesReader
+from agentsim.bodies.wire import Body, decode_body
+from agentsim.prompt import Prompt
+from agentsim.session import Event, EventKind, Request, Session, Source, Usage
+from agentsim.tokens import apportion
+from traces.lanes import Call, Known, LaneFinder
+from traces.records import BadRow, Tally
+from traces.replies import Reply
+
+FIVE_MINUTES = 300
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as it was captured. Times in nanoseconds, ``None`` where the capture has none.
+
+    ``reply`` is ``None`` when no response was captured; ``status`` is the HTTP status where there is one.
+    """
+
+    body: bytes
+    source: Source
+    reply: Reply | None = None
+    status: int | None = None
+    start: int | None = None
+    first_token: int | None = None
+    end: int | None = None
+    session: str | None = None
+    request_id: str | None = None
+    harness: str | None = None
+    harness_version: str | None = None
+    betas: tuple[str, ...] = ()
+
+
+class _Options(msgspec.Struct, gc=False):
+    """Fields of a body that tell what a request is for."""
+
+    max_tokens: int | float | None = None
+    metadata: dict[str, msgspec.Raw] | None = None
+
+
+_options = msgspec.json.Decoder(_Options)
+_text = msgspec.json.Decoder(str)
+_session_inside = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def sessions_of(
+    exchanges: Sequence[Exchange], *, format: str, name: str, tally: Tally, files: tuple[str, ...], seen: set[str]
+) -> list[Session]:
+    """The sessions that these exchanges make up: one for each session they name, those that name none together.
+
+    ``name`` is the id of the latter. ``tally`` has counted the rows and learns here where they went; it becomes that of
+    the first session. ``seen`` holds the ids of replies already counted, and grows.
+    """
+    groups: dict[str, list[Exchange]] = {}
+    for exchange in sorted(exchanges, key=_by_start):
+        groups.setdefault(exchange.session or session_in(exchange.body) or name, []).append(exchange)
+    built = [_Builder(key, format, tally, seen).build(group) for key, group in groups.items()]
+    sessions = [session for session in built if session.requests]
+    if not sessions:
+        return []
+    first = msgspec.structs.replace(sessions[0], accounting=tally.accounting(), problems=tuple(tally.problems))
+    return [msgspec.structs.replace(session, files=files) for session in (first, *sessions[1:])]
+
+
+def session_in(body: bytes) -> str | None:
+    """The session that a body's ``metadata.user_id`` names, as Claude Code writes it."""
+    try:
+        metadata = _options.decode(body).metadata or {}
+        user = _text.decode(metadata["user_id"])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError):
+        return None
+    _, found, session = user.rpartition("_session_")
+    if found and session:
+        return session
+    if user.startswith("{"):
+        try:
+            return _text.decode(_session_inside.decode(user.encode())["session_id"]) or None
+        except (msgspec.MsgspecError, UnicodeError, RecursionError, KeyError):
+            return None
+    return None
+
+
+def _by_start(exchange: Exchange) -> tuple[bool, int, str, int]:
+    start = exchange.start
+    return (start is not None, start or 0, exchange.source.file, exchange.source.line)
+
+
+class _Builder:
+    """Builds one session from its exchanges in order of their start."""
+
+    def __init__(self, id: str, format: str, tally: Tally, seen: set[str]) -> None:
+        self.id = id
+        self.format = format
+        self.tally = tally
+        self.seen = seen
+        self.reader = MessagesReader()
+        self.prompts: dict[bytes, Prompt] = {}
+        self.requests: list[Request] = []
+        self.events: list[Event] = []
+        self.ids: set[str] = set()
+        self.harness: str | None = None
+
+    def build(self, exchanges: Iterable[Exchange]) -> Session:
+        """The session; requests that cannot be read are told to the tally."""
+        calls: list[tuple[Exchange, Call]] = []
+        for exchange in exchanges:
+            try:
+                self._look_at(exchange)
+                calls.append((exchange, self._call(exchange)))
+            except BadRow as bad:
+                self.tally.skip(exchange.source.line, bad, exchange.source.file)
+        lanes = LaneFinder(call for _, call in calls)
+        for exchange, call in calls:
+            self._add(exchange, call, lanes)
+        return Session(
+            id=self.id,
+            format=self.format,
+            completeness="full",
+            lanes=lanes.lanes(),
+            requests=tuple(self.requests),
+            events=tuple(self.events),
+            harness=self.harness,
+        )
+
+    def _look_at(self, exchange: Exchange) -> None:
+        reply = exchange.reply
+        if reply is not None and reply.usage is None and not _failed(exchange):
+            raise BadRow("no usage", "the response reports no counters")
+
+    def _call(self, exchange: Exchange) -> Call:
+        try:
+            parts = decode_body(exchange.body)
+            guess = self._guess(parts)
+            read = self.reader.read(exchange.body, self.prompts.get(guess))
+        except BodyError as error:
+            raise BadRow("not a Messages request", str(error)) from None
+        self.prompts[guess] = read.prompt
+        settings = read.settings
+        if exchange.betas and not any(name == "betas" for name, _ in settings):
+            betas = msgspec.json.encode(sorted(set(exchange.betas))).decode()
+            settings = tuple(sorted((*settings, ("betas", betas))))
+        return Call(
+            prompt=read.prompt,
+            model=read.model or (exchange.reply.model if exchange.reply is not None else None) or "",
+            settings=settings,
+            start=exchange.start,
+            end=exchange.end,
+            max_tokens=_max_tokens(exchange.body),
+            tools=len(parts.tools or ()),
+            messages=len(parts.messages),
+        )
+
+    def _guess(self, parts: Body) -> bytes:
+        """By what a conversation can be told before its prompt is read: its model and its first message."""
+        first = bytes(parts.messages[0]) if parts.messages else b""
+        return blake2b(first, digest_size=16, key=(parts.model or "").encode()[:64]).digest()
+
+    def _add(self, exchange: Exchange, call: Call, lanes: LaneFinder) -> None:
+        reply = exchange.reply
+        if reply is None or _failed(exchange):
+            self.tally.not_billable += 1
+            lane = lanes.continued(call)
+            if lane is not None:
+                detail = None if exchange.status is None else f"HTTP {exchange.status}"
+                kind: EventKind = "api_error" if _failed(exchange) else "interrupted"
+                self.events.append(Event(kind=kind, time=exchange.start, lane=lane.id, detail=detail))
+            return
+        if reply.id is not None and reply.id in self.seen:
+            self.tally.duplicate += 1
+            return
+        if reply.id is not None:
+            self.seen.add(reply.id)
+        self.tally.used += 1
+        id = self._unique(exchange.request_id or reply.id or f"#{len(self.requests) + 1}")
+        place = lanes.place(call)
+        if place.after_compaction:
+            self.events.append(Event(kind="compaction", time=exchange.start, lane=place.lane_state.lane.id, before=id))
+        self.harness = self.harness or exchange.harness
+        usage = _with_lifetime(reply.usage, call.prompt)
+        prompt = _counted(call.prompt, usage, place.before)
+        place.lane_state.remember(id, call, prompt, place.purpose)
+        self.requests.append(
+            Request(
+                id=id,
+                lane=place.lane_state.lane.id,
+                model=reply.model or call.model,
+                start=exchange.start,
+                parent=place.parent,
+                purpose=place.purpose,
+                first_token=exchange.first_token,
+                end=exchange.end,
+                prompt=prompt,
+                settings=call.settings,
+                usage=usage,
+                iterations=reply.iterations,
+                diagnosis=reply.diagnosis,
+                stop_reason=reply.stop_reason,
+                service_tier=reply.service_tier,
+                speed=reply.speed,
+                region=reply.region,
+                harness_version=exchange.harness_version,
+                output_final=reply.output_final,
+                source=exchange.source,
+            )
+        )
+
+    def _unique(self, id: str) -> str:
+        """An id that no other request of the session has: attempts of one request may share one."""
+        unique, number = id, 1
+        while unique in self.ids:
+            number += 1
+            unique = f"{id}/{number}"
+        self.ids.add(unique)
+        return unique
+
+
+def _failed(exchange: Exchange) -> bool:
+    return exchange.status is not None and exchange.status >= 400
+
+
+def _max_tokens(body: bytes) -> int | None:
+    try:
+        count = _options.decode(body).max_tokens
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return count if isinstance(count, int) else None
+
+
+def _with_lifetime(usage: Usage | None, prompt: Prompt) -> Usage | None:
+    """Writes whose lifetime the response does not tell were for five minutes if nothing else was asked for."""
+    if usage is None or not usage.write_other or usage.write_5m or usage.write_1h:
+        return usage
+    if not prompt.breakpoints or any(marker.ttl != FIVE_MINUTES for marker in prompt.breakpoints):
+        return usage
+    return msgspec.structs.replace(usage, write_5m=usage.write_other, write_1h=0, write_other=None)
+
+
+def _counted(prompt: Prompt, usage: Usage | None, before: Known | None) -> Prompt:
+    """The prompt with block sizes that add up to what the provider counted. Its front is shared with the one before,
+    so that a block keeps its size as long as it is there."""
+    anchors = []
+    if before is not None:
+        keep = before.call.prompt.equal_length(prompt)
+        blocks = (prompt[at] for at in range(keep, len(prompt)))
+        if keep:
+            prompt = before.prompt.replace_after(keep, blocks, prompt.breakpoints)
+        if keep == len(before.prompt):
+            anchors.append((keep, before.prompt.tokens))
+    total = usage.total_input if usage is not None else None
+    return apportion(prompt, total, anchors) if total and len(prompt) else prompt

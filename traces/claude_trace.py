@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from agentsim.session import Problem, Session, Source
-from traces.exchanges import Exchange, sessions_of
+from traces.exchanges import Exchange, raise_nothing_found, sessions_of
 from traces.headers import Told, told_by
-from traces.records import BadRow, Tally, TraceError, decode, rows_of
+from traces.records import BadRow, Tally, decode, rows_of, tell_or_raise
 from traces.replies import Reply, read_message
 from traces.sse import read_stream
 from traces.stamps import unix_nanoseconds
@@ -59,34 +59,22 @@ def detect(head: bytes, path: str) -> bool:
 def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
     """The sessions of these captures. A response that came before (in the same or another file) is counted once.
 
-    Raises OSError for a file that cannot be read, its subclass TraceError for one without a usable pair.
+    What is wrong with a file is told in ``problems``; without that list, OSError is raised for a file that cannot be
+    read and its subclass TraceError for one without a usable pair.
     """
     seen: set[str] = set()
     for path in paths:
         tally = Tally(path)
-        exchanges = list(_exchanges_of(path, tally))
-        name = os.path.basename(path).removesuffix(".jsonl")
-        sessions = sessions_of(exchanges, format=NAME, name=name, tally=tally, files=(path,), seen=seen)
-        if not sessions:
-            tell_nothing_found(path, tally, problems, "pair of a Messages request and its response")
-        yield from sessions
-
-
-def tell_nothing_found(path: str, tally: Tally, problems: list[Problem] | None, wanted: str) -> None:
-    """Say that a file held nothing of use: in ``problems``, if a list is given, or else by raising TraceError.
-
-    A file in which everything is a copy of what was read before is no error.
-    """
-    if problems is not None:
-        problems += tally.problems
-    if tally.duplicate:
-        if problems is not None:
-            reason = "all of it was in an earlier file"
-            problems.append(Problem(file=path, line=0, reason=reason, remedy="nothing to do; it is counted once"))
-        return
-    first = tally.problems[0] if tally.problems else None
-    why = f" (line {first.line}: {first.reason})" if first is not None else ""
-    raise TraceError(path, f"no {wanted} in it{why}", "check that this is the whole capture")
+        try:
+            exchanges = list(_exchanges_of(path, tally))
+            name = os.path.basename(path).removesuffix(".jsonl")
+            sessions = sessions_of(exchanges, format=NAME, name=name, tally=tally, files=(path,), seen=seen)
+            if not sessions:
+                raise_nothing_found(path, tally, problems, "pair of a Messages request and its response")
+        except OSError as error:
+            tell_or_raise(error, path, problems)
+        else:
+            yield from sessions
 
 
 def _exchanges_of(path: str, tally: Tally) -> Iterator[Exchange]:

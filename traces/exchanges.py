@@ -14,10 +14,10 @@ import msgspec
 from agentsim.bodies import BodyError, MessagesReader
 from agentsim.bodies.wire import Body, decode_body
 from agentsim.prompt import Prompt
-from agentsim.session import Event, EventKind, Request, Session, Source, Usage
+from agentsim.session import Event, EventKind, Problem, Request, Session, Source, Usage
 from agentsim.tokens import apportion
 from traces.lanes import Call, Known, LaneFinder
-from traces.records import BadRow, Tally
+from traces.records import BadRow, Tally, TraceError
 from traces.replies import Reply
 
 FIVE_MINUTES = 300
@@ -72,6 +72,22 @@ def sessions_of(
         return []
     first = msgspec.structs.replace(sessions[0], accounting=tally.accounting(), problems=tuple(tally.problems))
     return [msgspec.structs.replace(session, files=files) for session in (first, *sessions[1:])]
+
+
+def raise_nothing_found(path: str, tally: Tally, problems: list[Problem] | None, wanted: str) -> None:
+    """Raise TraceError for an input that held nothing of use, and tell before what is wrong with its rows.
+
+    An input in which everything is a copy of what was read before is no error, only told.
+    """
+    if problems is not None:
+        problems += tally.problems
+        if tally.duplicate:
+            reason = "all of it was in an earlier file"
+            problems.append(Problem(file=path, line=0, reason=reason, remedy="nothing to do; it is counted once"))
+    if not tally.duplicate:
+        first = tally.problems[0] if tally.problems else None
+        why = f" (line {first.line}: {first.reason})" if first is not None else ""
+        raise TraceError(path, f"no {wanted} in it{why}", "check that this is the whole capture")
 
 
 def session_in(body: bytes) -> str | None:

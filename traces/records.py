@@ -39,6 +39,11 @@ REMEDIES = {
     "prompt unknown": "the row's counters are used without its prompt; write the trace anew from the log",
     "no header": "a trace begins with a session record; the row was left out",
     "unknown record": "another version of the program may have written it; the row was left out",
+    "not a Messages request": "only bodies of the Messages API are read here; the row was left out",
+    "no response": "the capture broke off before the response; the row was left out",
+    "no request": "its request may lie in another folder; the response was left out",
+    "no usage": "the response reports no token counters, so that nothing can be said about it",
+    "other provider": "counters of another provider's API cannot be read in this format; the row was left out",
     "cannot be read": "check that it is a file you may read",
 }
 """What a person can do about each reason for which any reader skips a row."""
@@ -71,6 +76,17 @@ class TraceError(OSError):
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
         return f"{place}: {self.reason}; {self.remedy}"
+
+
+def tell_or_raise(error: OSError, file: str, problems: list[Problem] | None) -> None:
+    """Tell of a file that could not be read, so that the next one can be; raise the error where nobody listens."""
+    if problems is None:
+        raise error
+    if isinstance(error, TraceError):
+        told = Problem(file=error.file, line=error.line, reason=error.reason, remedy=error.remedy)
+    else:
+        told = Problem(file=file, line=0, reason=error.strerror or str(error), remedy=REMEDIES["cannot be read"])
+    problems.append(told)
 
 
 class RawRow(NamedTuple):

@@ -29,7 +29,7 @@ from traces.agentsim1.wire import (
     UsageRow,
     nanoseconds,
 )
-from traces.records import BadRow, RawRow, Tally, TraceError, decode, rows_of
+from traces.records import BadRow, RawRow, Tally, TraceError, decode, rows_of, tell_or_raise
 
 _SECTIONS = {"tools": 0, "system": 1, "messages": 2}
 _NO_DIAGNOSIS = ProviderDiagnosis()
@@ -38,24 +38,27 @@ _NO_DIAGNOSIS = ProviderDiagnosis()
 def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
     """The sessions of these files, in order. A session that came before (in the same or another file) is left out.
 
-    What belongs to no session is told in ``problems``. Raises OSError for a file that cannot be read, and its subclass
-    :class:`traces.records.TraceError` for one without any session or of another version.
+    What belongs to no session is told in ``problems``, and so is a file that cannot be read, is of another version or
+    holds no session; without that list, OSError is raised for it (TraceError where its content is at fault).
     """
     seen: dict[str, str] = {}
     for path in paths:
         count = 0
-        for session in _sessions_of(path, problems):
-            count += 1
-            if session.id in seen:
-                if problems is not None:
+        try:
+            for session in _sessions_of(path, problems):
+                count += 1
+                if session.id not in seen:
+                    seen[session.id] = path
+                    yield session
+                elif problems is not None:
                     reason = "this session is in the input twice"
                     remedy = f"the copy in {seen[session.id]} was used, this one was left out"
                     problems.append(Problem(file=path, line=0, reason=reason, remedy=remedy))
-                continue
-            seen[session.id] = path
-            yield session
-        if not count:
-            raise TraceError(path, f"no {FORMAT} session in it", 'its first line must be {"record": "session", ...}')
+            if not count:
+                remedy = 'its first line must be {"record": "session", ...}'
+                raise TraceError(path, f"no {FORMAT} session in it", remedy)
+        except OSError as error:
+            tell_or_raise(error, path, problems)
 
 
 def _sessions_of(path: str, problems: list[Problem] | None) -> Iterator[Session]:

@@ -1,0 +1,157 @@
+"""All formats that can be read, told apart by content.
+
+A reader is a module with ``NAME``, ``DESCRIPTION``, ``VERIFIED``, ``detect(head, path)`` and ``read_sessions(paths,
+problems)``. It is imported when it is needed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+import msgspec
+
+from agentsim.session import Problem, Session
+from traces.lines import BOM, open_regular
+from traces.records import TraceError
+from traces.walk import Found, find
+
+HEAD_BYTES = 64 * 1024
+"""How much of a file is looked at to tell its format."""
+
+
+class Reader(Protocol):
+    """What the module of a format provides."""
+
+    NAME: str
+    DESCRIPTION: str
+    VERIFIED: bool
+
+    @staticmethod
+    def detect(head: bytes, path: str) -> bool:
+        """Whether a file that begins so is of this format."""
+
+    @staticmethod
+    def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterable[Session]:
+        """The sessions of files of this format."""
+
+
+class Format(msgspec.Struct, frozen=True):
+    """A format by its module."""
+
+    module: str
+
+    @property
+    def reader(self) -> Reader:
+        """The module, imported now."""
+        return cast(Reader, import_module(self.module))
+
+    @property
+    def name(self) -> str:
+        """The short name that a session carries."""
+        return self.reader.NAME
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return self.reader.DESCRIPTION
+
+    @property
+    def verified(self) -> bool:
+        """Whether the reader was tried on logs of real programs."""
+        return self.reader.VERIFIED
+
+
+FORMATS = (
+    Format("traces.agentsim1"),
+    Format("traces.claude_trace"),
+    Format("traces.claude_code"),
+    Format("traces.raw_bodies"),
+    Format("traces.pairs"),
+)
+"""In the order in which they are tried: the most particular one first."""
+
+
+def detect(path: str) -> Format | None:
+    """The format of a file, or of the first file of a folder that has one; ``None`` when it has none that is known.
+
+    Raises OSError when the file cannot be read.
+    """
+    if not os.path.isdir(path):
+        return _format_of(_head(path), path)
+    for file in find((path,), _ignore):
+        try:
+            found = _format_of(_head(file.path), file.path)
+        except OSError:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def read(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
+    """The sessions of files and folders, whatever their formats, each request counted once within a format.
+
+    The order depends on the names of the files and not on the order of ``paths``. A file that was named and is of no
+    known format raises TraceError (an OSError). What else is wrong is told in ``problems``. Without that list, a file
+    that was named and could not be used raises TraceError once the others are read. An input without any session raises
+    it in either case.
+    """
+    told: list[Problem] = [] if problems is None else problems
+    groups: dict[Format, list[str]] = {}
+    found = find(paths, told.append)
+    for file in found:
+        format = _checked_format(file, told)
+        if format is not None:
+            groups.setdefault(format, []).append(file.path)
+    count = 0
+    for format in FORMATS:
+        if format in groups:
+            for session in format.reader.read_sessions(groups[format], told):
+                count += 1
+                yield session
+    named = frozenset(file.path for file in found if file.named)
+    faults = [problem for problem in told if problem.file in named]
+    if not count or (faults and problems is None):
+        raise _nothing_found(paths, faults or told)
+
+
+def _checked_format(file: Found, problems: list[Problem]) -> Format | None:
+    remedy = "'agentsim formats' lists what can be read"
+    try:
+        head = _head(file.path)
+    except OSError as error:
+        reason, remedy = error.strerror or str(error), "check that it is a file you may read"
+    else:
+        format = _format_of(head, file.path)
+        if format is not None:
+            return format
+        reason = "of no known format; expected JSON lines of an agent's log" if head.strip() else "an empty file"
+    if file.named:
+        raise TraceError(file.path, reason, remedy)
+    problems.append(Problem(file=file.path, line=0, reason=reason, remedy=remedy))
+    return None
+
+
+def _format_of(head: bytes, path: str) -> Format | None:
+    head = head.removeprefix(BOM)
+    return next((format for format in FORMATS if format.reader.detect(head, path)), None)
+
+
+def _head(path: str) -> bytes:
+    with open(open_regular(path), "rb") as file:
+        return file.read(HEAD_BYTES)
+
+
+def _nothing_found(paths: Sequence[str], problems: Sequence[Problem]) -> TraceError:
+    if problems:
+        last = problems[-1]
+        return TraceError(last.file, last.reason, last.remedy, last.line)
+    path = paths[0] if paths else "."
+    return TraceError(path, "no logs in here", "'agentsim formats' lists what can be read")
+
+
+def _ignore(problem: Problem) -> None:
+    """A problem that does not matter here."""

@@ -1,0 +1,259 @@
+"""A folder of raw bodies, as Claude Code writes it with ``OTEL_LOG_RAW_API_BODIES=file:DIR``.
+
+Each request is a file ``<uuid>.request.json``, each response ``<request id>.response.json``, and no name links the two.
+A response belongs to a request of its model that was written before it. Where several wait, a later request settles it:
+it repeats the answer as its own history. Where none does, the one that waited longest is taken. The times are those at
+which the files were last written: begin and end of a request as far as the file system kept them.
+
+Thinking of earlier turns is blanked in these dumps, so that it cannot be compared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from agentsim.session import Problem, Session, Source
+from traces.exchanges import Exchange, raise_nothing_found, sessions_of
+from traces.lines import MAX_LINE_BYTES, open_regular
+from traces.records import BadRow, Tally, decode, tell_or_raise
+from traces.replies import Reply, read_message
+from traces.sse import read_stream
+
+NAME = "raw-bodies"
+DESCRIPTION = "a folder of <uuid>.request.json and <id>.response.json (OTEL_LOG_RAW_API_BODIES=file:DIR)"
+VERIFIED = False
+
+REQUEST_END = ".request.json"
+RESPONSE_END = ".response.json"
+
+
+class _Block(msgspec.Struct, gc=False):
+    type: str | None = None
+    id: str | None = None
+    text: str | None = None
+
+
+class _Message(msgspec.Struct, gc=False):
+    role: str | None = None
+    content: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Asked(msgspec.Struct, gc=False):
+    """As much of a request as pairing needs."""
+
+    messages: list[_Message]
+    model: str | None = None
+
+
+class _Answered(msgspec.Struct, gc=False):
+    """As much of a response as pairing needs."""
+
+    content: list[_Block] | None = None
+
+
+class _Ask(msgspec.Struct):
+    path: str
+    time: int
+    body: bytes
+    model: str | None
+    last: bytes
+    history: frozenset[str]
+
+
+class _Answer(msgspec.Struct):
+    path: str
+    time: int
+    reply: Reply
+    said: str | None
+
+
+_asked = msgspec.json.Decoder(_Asked)
+_answered = msgspec.json.Decoder(_Answered)
+_blocks = msgspec.json.Decoder(list[_Block])
+
+
+def detect(head: bytes, path: str) -> bool:
+    """Whether this is a body file: by its name, because its content is any JSON body."""
+    start = head.lstrip()[:1]
+    return start == b"{" and path.endswith((REQUEST_END, RESPONSE_END))
+
+
+def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
+    """The sessions of these folders (or of the body files named). A folder is read as a whole.
+
+    What is wrong with a folder is told in ``problems``; without that list, OSError is raised for a folder that cannot be
+    read and its subclass TraceError for one without a usable pair.
+    """
+    seen: set[str] = set()
+    for folder, files in _by_folder(paths, problems):
+        tally = Tally(folder)
+        try:
+            name = os.path.basename(os.path.abspath(folder))
+            exchanges = _paired(files, tally)
+            sessions = sessions_of(exchanges, format=NAME, name=name, tally=tally, files=(folder,), seen=seen)
+            if not sessions:
+                raise_nothing_found(folder, tally, problems, "Messages request with its response")
+        except OSError as error:
+            tell_or_raise(error, folder, problems)
+        else:
+            yield from sessions
+
+
+def _by_folder(paths: Iterable[str], problems: list[Problem] | None) -> list[tuple[str, list[str]]]:
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        try:
+            if os.path.isdir(path):
+                files = [os.path.join(path, name) for name in os.listdir(path)]
+                folders.setdefault(path, []).extend(
+                    file for file in files if file.endswith((REQUEST_END, RESPONSE_END))
+                )
+            else:
+                folders.setdefault(os.path.dirname(path) or ".", []).append(path)
+        except OSError as error:
+            tell_or_raise(error, path, problems)
+    return [(folder, sorted(set(files))) for folder, files in sorted(folders.items())]
+
+
+def _paired(files: Sequence[str], tally: Tally) -> list[Exchange]:
+    asks: list[_Ask] = []
+    answers: list[_Answer] = []
+    for path in files:
+        is_request = path.endswith(REQUEST_END)
+        tally.rows += is_request
+        try:
+            data, time = _content(path)
+            if is_request:
+                asks.append(_ask(path, time, data))
+            else:
+                answers.append(_answer(path, time, data))
+        except (BadRow, OSError) as error:
+            bad = error if isinstance(error, BadRow) else BadRow("cannot be read")
+            if is_request:
+                tally.skip(1, bad, path)
+            else:
+                # A response is no row of its own: its request will stand without one, and be counted there.
+                tally.tell(1, bad, path)
+    pairs = _pair(asks, answers)
+    paired = {answer.path for answer in pairs.values()}
+    for answer in answers:
+        if answer.path not in paired:
+            tally.tell(1, BadRow("no request", "a response that no request here belongs to"), answer.path)
+    return [_exchange(ask, pairs.get(ask.path)) for ask in asks]
+
+
+def _content(path: str) -> tuple[bytes, int]:
+    with open(open_regular(path), "rb") as file:
+        status = os.fstat(file.fileno())
+        data = file.read(MAX_LINE_BYTES + 1)
+    if len(data) > MAX_LINE_BYTES:
+        raise BadRow("too long")
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        raise BadRow("not UTF-8") from None
+    return data.removeprefix(b"\xef\xbb\xbf"), status.st_mtime_ns
+
+
+def _ask(path: str, time: int, data: bytes) -> _Ask:
+    try:
+        asked = decode(_asked, data)
+    except BadRow as bad:
+        if bad.reason == "broken JSON":
+            raise
+        raise BadRow("not a Messages request", bad.detail) from None
+    history = frozenset(
+        said
+        for message in asked.messages
+        if message.role == "assistant" and (said := _said(_blocks_of(message.content))) is not None
+    )
+    last = bytes(asked.messages[-1].content) if asked.messages else b""
+    return _Ask(path, time, data, asked.model, last, history)
+
+
+def _blocks_of(content: msgspec.Raw) -> list[_Block]:
+    try:
+        return decode(_blocks, content)
+    except BadRow:
+        return []
+
+
+def _answer(path: str, time: int, data: bytes) -> _Answer:
+    if data.lstrip().startswith((b"event:", b"data:")):
+        return _Answer(path, time, read_stream(data), None)
+    reply = read_message(data)
+    try:
+        said = _said(decode(_answered, data).content or [])
+    except BadRow:
+        said = None
+    return _Answer(path, time, reply, said)
+
+
+def _said(blocks: Iterable[_Block]) -> str | None:
+    """By what an answer can be recognised in a later prompt: the id of its first tool call, or its text."""
+    text = None
+    for block in blocks:
+        if block.type == "tool_use" and block.id:
+            return f"tool {block.id}"
+        if block.type == "text" and block.text and text is None:
+            text = f"text {block.text}"
+    return text
+
+
+def _pair(asks: Sequence[_Ask], answers: Sequence[_Answer]) -> dict[str, _Answer]:
+    """Which response belongs to which request, by the request's path."""
+    waiting = sorted(asks, key=lambda ask: (ask.time, ask.path))
+    pairs: dict[str, _Answer] = {}
+    for answer in sorted(answers, key=lambda answer: (answer.time, answer.path)):
+        fitting = [ask for ask in waiting if _same_model(ask.model, answer.reply.model)]
+        before = [ask for ask in fitting if ask.time <= answer.time]
+        # Copying a folder loses its times; then any request of that model may be meant.
+        choice = before or fitting
+        if not choice:
+            continue
+        chosen = choice[0]
+        if len(choice) > 1 and answer.said is not None:
+            chosen = _continued_with(choice, asks, answer.said) or chosen
+        waiting.remove(chosen)
+        pairs[chosen.path] = answer
+    return pairs
+
+
+def _continued_with(choice: Sequence[_Ask], asks: Sequence[_Ask], said: str) -> _Ask | None:
+    """The request whose last message stands in a later request that holds this answer too."""
+    for later in asks:
+        if said in later.history:
+            for ask in choice:
+                if said not in ask.history and ask.last and _without_markers(ask.last) in _without_markers(later.body):
+                    return ask
+    return None
+
+
+def _without_markers(data: bytes) -> bytes:
+    """JSON without breakpoints, which move on from one request to the next."""
+    return data.replace(b',"cache_control":{"type":"ephemeral"}', b"")
+
+
+def _same_model(asked: str | None, answered: str | None) -> bool:
+    """Whether a response may come from the model asked for: an alias is answered by a dated name."""
+    if asked is None or answered is None:
+        return True
+    return answered.startswith(asked.removesuffix("-latest")) or asked.startswith(answered)
+
+
+def _exchange(ask: _Ask, answer: _Answer | None) -> Exchange:
+    request_id = None
+    if answer is not None:
+        request_id = os.path.basename(answer.path).removesuffix(RESPONSE_END)
+    return Exchange(
+        body=ask.body,
+        source=Source(ask.path, 1),
+        reply=None if answer is None else answer.reply,
+        start=ask.time,
+        end=None if answer is None or answer.time < ask.time else answer.time,
+        request_id=request_id,
+        harness="claude-code",
+    )

@@ -30,10 +30,11 @@ def write_losses(paper: Paper, losses: Sequence[Loss], bill: int) -> None:
     count = sum(loss.count for loss in losses)
     tokens = sum(loss.tokens for loss in losses)
     cost = sum(loss.cost for loss in losses)
+    priced = any(loss.unpriced < loss.count for loss in losses)
     paper.line()
     paper.paragraph(
         (f"Lost to {figures.plural(count, 'miss', 'misses')}", Style.STRONG),
-        f": {figures.plural(tokens, 'token')}, {figures.money(cost)}",
+        f": {figures.plural(tokens, 'token')}, {figures.money(cost if priced else None)}",
     )
     places = figures.places_for(loss.cost for loss in losses)
     rows: list[list[Span]] = [
@@ -42,7 +43,7 @@ def write_losses(paper: Paper, losses: Sequence[Loss], bill: int) -> None:
             figures.count(loss.count),
             figures.count(loss.tokens),
             figures.money(loss.cost, places) if loss.unpriced < loss.count else figures.UNKNOWN,
-            f"{figures.per_cent(loss.cost, bill)} %",
+            f"{figures.per_cent(loss.cost, bill)} %" if bill else figures.UNKNOWN,
         ]
         for loss in losses
     ]

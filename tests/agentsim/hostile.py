@@ -22,20 +22,23 @@ NAME = "bad\x1b]0;owned\x07\u202e[red]\n.jsonl"
 """A file name; the system allows it."""
 
 
-def claude_code_log(folder: Path, name: str = NAME) -> Path:
-    """A Claude Code log of three requests; the third lost what the second wrote."""
+def claude_code_log(folder: Path, name: str = NAME, word: str = ATTACK) -> Path:
+    """A Claude Code log of three requests, all of whose words are ``word``; the third lost what the second wrote.
+
+    Its last two lines cannot be used: one is no JSON, one is cut off.
+    """
     lines = []
     split = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}
     for number, (written, read) in enumerate([(20_000, 0), (1_000, 20_000), (22_000, 0)]):
         parent = f"a{number - 1}" if number else None
-        common = {"sessionId": ATTACK, "version": ATTACK, "cwd": ATTACK, "gitBranch": ATTACK, "isSidechain": False}
+        common = {"sessionId": word, "version": word, "cwd": word, "gitBranch": word, "isSidechain": False}
         user = {
             **common,
             "type": "user",
             "uuid": f"u{number}",
             "parentUuid": parent,
             "timestamp": f"2026-01-05T10:00:{number * 20:02d}.000Z",
-            "message": {"role": "user", "content": ATTACK},
+            "message": {"role": "user", "content": word},
         }
         assistant = {
             **common,
@@ -43,30 +46,35 @@ def claude_code_log(folder: Path, name: str = NAME) -> Path:
             "uuid": f"a{number}",
             "parentUuid": f"u{number}",
             "timestamp": f"2026-01-05T10:00:{number * 20 + 5:02d}.000Z",
-            "requestId": f"{ATTACK}{number}",
+            "requestId": f"{word}{number}",
             "message": {
-                "id": f"{ATTACK}{number}",
+                "id": f"{word}{number}",
                 "role": "assistant",
-                "model": ATTACK,
-                "content": [{"type": "tool_use", "id": ATTACK, "name": ATTACK, "input": {ATTACK: ATTACK}}],
-                "stop_reason": ATTACK,
-                "diagnostics": {"cache_miss_reason": {"type": ATTACK}} if number == 2 else None,
+                "model": word,
+                "content": [{"type": "tool_use", "id": word, "name": word, "input": {word: word}}],
+                "stop_reason": word,
+                "diagnostics": {"cache_miss_reason": {"type": word}} if number == 2 else None,
                 "usage": {
                     "input_tokens": 2,
                     "cache_creation_input_tokens": written,
                     "cache_read_input_tokens": read,
                     "output_tokens": 100,
                     "cache_creation": {**split, "ephemeral_5m_input_tokens": written},
-                    "service_tier": ATTACK,
+                    "service_tier": word if word == ATTACK else "standard",
                 },
             },
         }
-        lines += [json.dumps(user), json.dumps(assistant)]
+        lines += [compact(user), compact(assistant)]
     lines += [
-        json.dumps({"type": ATTACK, "sessionId": ATTACK}),
-        "not json " + ATTACK.replace("\n", ""),
+        compact({"type": word, "sessionId": word}),
+        "not json " + word.replace("\n", ""),
         '{"type": "assis',
     ]
     path = folder / name
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
+
+
+def compact(record: dict[str, object]) -> str:
+    """A record as Claude Code writes it."""
+    return json.dumps(record, separators=(",", ":"))

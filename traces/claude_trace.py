@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -94,10 +93,7 @@ def _exchanges_of(path: str, tally: Tally) -> Iterator[Exchange]:
 
 def is_messages_call(url: str) -> bool:
     """Whether a URL is that of the Messages endpoint itself (not of token counting or batches)."""
-    try:
-        return urlsplit(url).path.rstrip("/").endswith(MESSAGES_PATH)
-    except ValueError:
-        return False
+    return url.partition("#")[0].partition("?")[0].rstrip("/").endswith(MESSAGES_PATH)
 
 
 def _exchange(pair: _Pair, source: Source) -> Exchange:

@@ -84,7 +84,7 @@ def detect(head: bytes, path: str) -> bool:
 def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
     """The sessions of these folders (or of the body files named). A folder is read as a whole.
 
-    What is wrong with a folder is told in ``problems``; without that list, OSError is raised for a folder that cannot be
+    What is wrong is told in ``problems``; without that list, OSError is raised for a folder that cannot be
     read and its subclass TraceError for one without a usable pair.
     """
     seen: set[str] = set()

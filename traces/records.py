@@ -13,7 +13,6 @@ from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 
-from agentsim.bodies.wire import keep_lone_surrogates
 from agentsim.session import Accounting, Problem
 from traces.lines import MAX_LINE_BYTES, read_chunks
 
@@ -167,6 +166,8 @@ def _rows_of_line(number: int, line: bytes, open_end: bool) -> Iterator[RawRow]:
     except RecursionError:
         yield RawRow(number, line, BadRow("nested too deep"))
     except msgspec.MsgspecError:
+        from agentsim.bodies.wire import keep_lone_surrogates
+
         line = keep_lone_surrogates(line)
         parts = split_objects(line)
         for part in parts:

@@ -1,4 +1,8 @@
-"""A provider whose prompt cache follows dated rules: what each request reads, writes and pays for."""
+"""A provider whose prompt cache follows dated rules: what each request reads, writes and pays for.
+
+:meth:`ModeledProvider.serve` does it all; the parts it is made of (ask, find, record, bill) are there for whoever asks
+what a request would have read under other conditions.
+"""
 
 from __future__ import annotations
 
@@ -219,6 +223,8 @@ def _is_out_of_order(breakpoints: Sequence[Breakpoint], short: int) -> bool:
 def _first_token(request: Request, begin: int, now: int, end: int | None, rules: ProviderRules) -> int:
     if request.first_token is not None:
         return request.first_token - begin + now
+    if request.start is None and end is None:
+        return now  # only the order is known: each request came after the one before it
     assumed = now + rules.first_token_after * SECOND
     return assumed if end is None else min(assumed, end)
 

@@ -123,7 +123,7 @@ class PrefixStore:
         chain, prompt, spaces = address.chain, address.prompt, address.spaces
         floor = -1
         for position in positions:
-            stop = max(position - lookback, -1) if not runs else _reach_by_runs(prompt, position, lookback)
+            stop = max(position - lookback, -1) if not runs else reach(prompt, position, lookback, runs)
             # The windows of two breakpoints may overlap: what the later one tested need not be tested again.
             start = position if floor < 0 else min(position, floor)
             while start > stop:
@@ -199,8 +199,10 @@ class PrefixStore:
         self._now = now
 
 
-def _reach_by_runs(prompt: Prompt, position: int, lookback: int) -> int:
-    """The first block (downwards) that a breakpoint does not reach when a run of tool blocks counts as one."""
+def reach(prompt: Prompt, position: int, lookback: int, runs: bool) -> int:
+    """The first block, downwards, that a breakpoint at ``position`` does not reach (-1: it reaches all)."""
+    if not runs:
+        return max(position - lookback, -1)
     counted = 0
     last: str | None = None
     while position >= 0:

@@ -1,0 +1,429 @@
+"""Verdicts by bodies: relax the provider's rules one by one until a lost read is restored.
+
+Two references say what a request could have read: the prompt that its lane sent before, and the longest prefix that it
+shares with any earlier or concurrent request. What is missing parts in two: behind the first difference the content
+itself is another one; in front of it an entry was not served. For the second part the prompt is looked up again, as
+things stood at that moment, with rules switched off. The smallest set that restores the read is the cause.
+
+What is judged is the read that the log reports; where it reports none, the one that the model predicts.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from agentsim.backends.modeled import SECOND, ModeledProvider
+from agentsim.backends.store import Entry
+from agentsim.diagnose.diff import cause_of, first_difference, shape_difference
+from agentsim.diagnose.relax_facts import SETTING_CAUSES, Named, Reading, Seen, Words, differing_settings
+from agentsim.diagnose.relax_words import boundary_sentence, code_of, explain, order_of
+from agentsim.diagnose.relaxation import Question, Relaxation, Relaxed, Rule, find_relaxed, smallest
+from agentsim.diagnose.totals import in_equivalents, price_of_loss
+from agentsim.diagnose.uncached import is_served, uncached
+from agentsim.prices import default_book
+from agentsim.prompt import Prompt
+from agentsim.session import Request, Session, Usage
+from agentsim.simulate import arrivals_of
+from agentsim.verdict import Evidence, Kind, Place, Prediction, Verdict
+
+_RULE_NAMES = {"shape": "shape_in_key", "lookback": "lookback", "minimum": "minimum"}
+"""Rules that a relaxation switches off, by their names in the rules file."""
+
+
+def judge_bodies(session: Session, provider: ModeledProvider | None = None) -> tuple[Verdict, ...]:
+    """One verdict per request, in the session's order. Requests without a prompt are judged "unreported".
+
+    ``provider`` is the model to judge by (by default: the documented rules of each request's model and time). It must
+    not have served anything yet. Raises ValueError for a provider whose rules are not known.
+    """
+    judge = _Judge(provider or ModeledProvider(), session)
+    verdicts = {id(request): judge.judge(request, now) for now, request in arrivals_of(session.requests)}
+    return tuple(verdicts[id(request)] for request in session.requests)
+
+
+class _Judge:
+    def __init__(self, provider: ModeledProvider, session: Session) -> None:
+        self._provider = provider
+        self._compacted = {event.before for event in session.events if event.kind == "compaction"}
+        self._seen: dict[str, Seen] = {}
+        self._lanes: dict[str, Seen] = {}
+        self._passed: dict[bytes, Seen] = {}
+        """The last request whose prompt forked at, or first reached, a prefix; by its chained digest."""
+
+    def judge(self, request: Request, now: int) -> Verdict:
+        usage = request.usage
+        if request.prompt is None:
+            return Verdict(request=request.id, kind="unreported", to_check=("No body of this request was recorded.",))
+        asked = self._provider.ask(request, now)
+        parent = self._parent(request)
+        hit = None if asked.rejected else self._provider.find(request, asked, now)
+        modeled = self._provider.bill(request, asked, hit)
+        reported = usage is not None and usage.total_input is not None
+        seen = Seen(request, asked, now, usage if reported and usage is not None else modeled)
+        shared, sibling = self._shared(request.prompt)
+        reading = self._reading(seen, hit, modeled, reported)
+        verdict = self._verdict(seen, parent, shared, sibling, reading, modeled)
+        if asked.rejected is None or is_served(usage):
+            self._record(seen, reading, shared, parent)
+        seen.verdict = verdict
+        self._seen[request.id] = self._lanes[request.lane] = seen
+        return verdict
+
+    def _parent(self, request: Request) -> Seen | None:
+        known = self._seen.get(request.parent) if request.parent is not None else None
+        return known if known is not None else self._lanes.get(request.lane)
+
+    def _shared(self, prompt: Prompt) -> tuple[int, Seen | None]:
+        """How many blocks the prompt shares with an earlier one at most, and a request that has them."""
+        for length in range(len(prompt), 0, -1):
+            found = self._passed.get(prompt.chain(length))
+            if found is not None:
+                return length, found
+        return 0, None
+
+    def _reading(self, seen: Seen, hit: Entry | None, modeled: Usage, reported: bool) -> Reading:
+        predicted = self._tokens_of(seen, hit)
+        if not reported or seen.usage.read is None:
+            return Reading(modeled.read or 0, modeled.read or 0, False, hit, hit)
+        read = seen.usage.read
+        if read == predicted:
+            return Reading(read, predicted, True, hit, hit)
+        longer = self._outlived(seen, read)
+        if longer is not None:
+            return Reading(read, read, True, hit, longer)
+        entry = self._entry_that_gives(seen, read)
+        return Reading(read, predicted, True, hit, entry)
+
+    def _outlived(self, seen: Seen, read: int) -> Entry | None:
+        """An entry of the size read whose lifetime ended within the time of grace: it may be served or not."""
+        rules = seen.asked.rules
+        if not rules.ttl_grace and not rules.ttl_grace_long:
+            return None
+        entry = find_relaxed(self._question(seen, 1), (Relaxation("ttl"),))
+        if entry is None or self._tokens_of(seen, entry) != read:
+            return None
+        grace = rules.ttl_grace_long if entry.ttl > rules.ttl_short * SECOND else rules.ttl_grace
+        return entry if seen.now <= entry.used + entry.ttl + grace * SECOND else None
+
+    def _entry_that_gives(self, seen: Seen, read: int) -> Entry | None:
+        """The entry on this prompt's chain, alive or not, that has the size read."""
+        if read == 0:
+            return None
+        address = seen.asked.address
+        for length in range(len(seen.prompt), 0, -1):
+            entry = address.space_at(length).entries.get(address.chain(length))
+            if entry is not None and self._tokens_of(seen, entry) == read:
+                return entry
+        return None
+
+    def _tokens_of(self, seen: Seen, entry: Entry | None) -> int:
+        """The size of an entry: what its writer reported, where it ends with the writer's last breakpoint."""
+        if entry is None:
+            return 0
+        writer = self._seen.get(entry.owner)
+        if writer is not None and writer.warm == entry.length:
+            return writer.warm_tokens
+        return seen.prompt.tokens_until(entry.length)
+
+    def _record(self, seen: Seen, reading: Reading, shared: int, parent: Seen | None) -> None:
+        request, asked, prompt = seen.request, seen.asked, seen.prompt
+        self._provider.record(request, asked, seen.now, reading.entry)
+        if asked.usable:
+            seen.warm = asked.usable[-1].position + 1
+            usage = seen.usage
+            known = usage.read is not None and usage.write is not None
+            seen.warm_tokens = (usage.read or 0) + (usage.write or 0) if known else prompt.tokens_until(seen.warm)
+            long = asked.usable[-1].ttl > asked.rules.ttl_short
+            seen.had_long = long or (parent is not None and parent.had_long)
+        for length in range(max(shared, 1), len(prompt) + 1):
+            self._passed[prompt.chain(length)] = seen
+
+    def _verdict(
+        self, seen: Seen, parent: Seen | None, shared: int, sibling: Seen | None, reading: Reading, modeled: Usage
+    ) -> Verdict:
+        request, usage = seen.request, seen.usage
+        if request.usage is not None and usage is request.usage and usage.read is None and usage.write is None:
+            return Verdict(request=request.id, kind="unreported", cause="AS910", evidence="proved")
+        uncached = uncached(seen, modeled)
+        if uncached is not None:
+            return uncached
+        if parent is None:
+            return self._beside(seen, None, "first", shared, sibling, reading)
+        common = parent.prompt.common_length(seen.prompt)
+        warm, expected = parent.warm, min(parent.warm_tokens, seen.total)
+        if common == len(seen.prompt) and common < warm:
+            return self._shorter(seen, parent, reading)
+        if not warm or reading.tokens >= expected:
+            return self._beside(seen, parent, "hit" if warm else "first", shared, sibling, reading)
+        if request.id in self._compacted:
+            plain = self._plain(seen, parent, "compaction", reading, expected=reading.tokens)
+            return msgspec.structs.replace(plain, cause="AS140", evidence="proved")
+        origin = self._rewound_to(seen, parent, common, shared, sibling, reading)
+        if origin is not None:
+            return self._plain(seen, parent, "shorter", reading, expected=reading.tokens, compared=origin.request.id)
+        return self._lost(seen, parent, common, expected, reading)
+
+    def _shorter(self, seen: Seen, parent: Seen, reading: Reading) -> Verdict:
+        """The prompt is a beginning of the one before: what can be expected is the longest entry left on it."""
+        entry = reading.model_hit
+        expected = self._tokens_of(seen, entry)
+        if reading.tokens >= expected:
+            return self._plain(seen, parent, "shorter", reading, expected=expected)
+        words = Words()
+        return self._miss(seen, parent, self._unexplained(seen, parent, reading, words), words, expected, reading, None)
+
+    def _rewound_to(
+        self, seen: Seen, parent: Seen, common: int, shared: int, sibling: Seen | None, reading: Reading
+    ) -> Seen | None:
+        """The earlier request from which the history goes on in another way, if all that it kept was read."""
+        if sibling is None or sibling is parent or shared != len(sibling.prompt) or common >= parent.warm:
+            return None
+        if sibling.request.lane != seen.request.lane or seen.total >= parent.total:
+            return None
+        return sibling if sibling.warm and reading.tokens >= sibling.warm_tokens else None
+
+    def _beside(
+        self, seen: Seen, parent: Seen | None, kind: Kind, shared: int, sibling: Seen | None, reading: Reading
+    ) -> Verdict:
+        """All that the lane left behind was read. Was there more, in a request of another lane or without a
+        breakpoint?"""
+        plain = self._plain(seen, parent, kind, reading, expected=None if parent is None else parent.warm_tokens)
+        if sibling is None or seen.request.model != sibling.request.model:
+            return plain
+        length = reading.length_in(seen.prompt)
+        there = seen.prompt.tokens_until(shared)
+        if kind == "hit" and reading.reported and reading.tokens > max(there + there // 100, reading.predicted):
+            unlogged = reading.tokens - (0 if parent is None else parent.warm_tokens)
+            return msgspec.structs.replace(plain, kind="extended", unlogged=unlogged)
+        lost = there - seen.prompt.tokens_until(length)
+        if shared <= length or lost < seen.asked.rules.minimum or reading.tokens >= there:
+            return plain
+        if shared < seen.prompt.section_end("tools"):
+            return plain  # nobody can be asked to mark the middle of a list of tools
+        relaxed = self._relax(seen, sibling, shared)
+        if relaxed is None or any(relaxation.rule in ("ttl", "model") for relaxation in relaxed):
+            return plain
+        words = Words()
+        return self._miss(
+            seen,
+            sibling,
+            self._named(seen, sibling, relaxed, shared, words),
+            words,
+            reading.tokens + lost,
+            reading,
+            parent,
+        )
+
+    def _lost(self, seen: Seen, parent: Seen, common: int, expected: int, reading: Reading) -> Verdict:
+        words = Words()
+        if common >= parent.warm:
+            relaxed = self._relax(seen, parent, parent.warm)
+            if relaxed is None:
+                found = self._unexplained(seen, parent, reading, words)
+            else:
+                found = self._named(seen, parent, relaxed, parent.warm, words)
+            return self._finish(seen, parent, found, words, expected, reading)
+        place = first_difference(parent.prompt, seen.prompt)
+        assert place is not None
+        code = cause_of(place, parent.prompt, seen.prompt)
+        front = seen.prompt.tokens_until(common)
+        if _is_marker_on_tail(parent.prompt, seen.prompt, common):
+            code, expected = "AS306", max(front, reading.tokens)
+            if expected - reading.tokens < seen.asked.rules.minimum:
+                return self._plain(seen, parent, "hit", reading, expected=expected)
+        words.established.append(boundary_sentence(seen.prompt, common, front))
+        found = Named(code, "proved", (), place)
+        unserved = min(front, expected) - reading.tokens
+        if unserved > 0:
+            relaxed = self._relax(seen, parent, common)
+            if relaxed is not None and unserved > expected - front:
+                found = self._named(seen, parent, relaxed, common, words)
+                found = found._replace(alternatives=(*found.alternatives, code), place=place)
+            elif relaxed is not None:
+                words.established.append(f"Of the equal front, {unserved:,} tokens were not read either.")
+        if self._is_expired(seen, parent):
+            words.established.append("Its entry had also expired by then: equal content would not have been read.")
+            found = found._replace(alternatives=(*found.alternatives, self._expiry_code(parent)))
+        return self._finish(seen, parent, found, words, expected, reading)
+
+    def _finish(self, seen: Seen, parent: Seen, found: Named, words: Words, expected: int, reading: Reading) -> Verdict:
+        before = parent.verdict
+        if before is not None and before.kind == "miss" and reading.tokens >= (before.expected or 0) > 0:
+            lost = expected - reading.tokens
+            words.established.insert(
+                0,
+                f"An entry from before request {before.request} is read again; {lost:,} tokens that request wrote are "
+                "kept under another key or behind another history. That is its loss, not a new one.",
+            )
+            kind: Kind = "recovered"
+        else:
+            kind = "miss"
+        verdict = self._miss(seen, parent, found, words, expected, reading, parent)
+        return verdict if kind == "miss" else msgspec.structs.replace(verdict, kind=kind)
+
+    def _relax(self, seen: Seen, reference: Seen, target: int) -> Relaxed | None:
+        """The smallest set of rules whose relaxation restores the read up to ``target`` blocks."""
+        hit = self._provider.find(seen.request, seen.asked, seen.now)
+        if hit is not None and hit.length >= target:
+            return None  # by the rules it can be read as it is: relaxing them explains nothing
+        candidates = [Relaxation("ttl"), Relaxation("lookback"), Relaxation("readability")]
+        for name, _, _ in differing_settings(reference.request, seen.request, seen.asked.rules):
+            candidates.append(Relaxation("setting", name))
+        if seen.asked.rules.shape_in_key:
+            candidates.append(Relaxation("shape"))
+        if reference.request.model != seen.request.model:
+            candidates.append(Relaxation("model"))
+        kept = any(marker.position + 1 == target for marker in reference.asked.usable)
+        below = any(marker.position + 1 == target for marker in reference.asked.breakpoints) and not kept
+        rule: Rule = "minimum" if below else "marker"
+        if not kept:
+            candidates.append(Relaxation(rule))
+        return smallest(self._question(seen, target, reference, rule), candidates)
+
+    def _question(
+        self, seen: Seen, target: int, reference: Seen | None = None, supposed_by: Rule = "marker"
+    ) -> Question:
+        supposed = None
+        if reference is not None and target > 0:
+            ttls = [marker.ttl for marker in reference.asked.breakpoints] or [reference.asked.rules.ttl_short]
+            supposed = self._provider.entry_of(reference.request, reference.asked, target, ttls[-1])
+            self._provider.store_of(reference.request).rewind_to(supposed, reference.now)
+        return Question(self._provider, seen.request, seen.asked, seen.now, target, supposed, supposed_by)
+
+    def _named(self, seen: Seen, reference: Seen, relaxed: Relaxed, target: int, words: Words) -> Named:
+        """The cause that a set of relaxations stands for, with its sentences."""
+        rules = seen.asked.rules
+        same_lane = reference.request.lane == seen.request.lane
+        ordered = sorted(relaxed, key=order_of)
+        codes = []
+        evidence: Evidence = "proved"
+        for relaxation in ordered:
+            code = code_of(relaxation, same_lane)
+            if code == "AS201":
+                code = self._expiry_code(reference)
+            codes.append(code)
+            explain(relaxation, seen, reference, target, words)
+            rule = f"settings.{relaxation.name}" if relaxation.rule == "setting" else _RULE_NAMES.get(relaxation.rule)
+            figure = rules.figure(rule) if rule is not None else None
+            if figure is not None and figure.confidence == "low":
+                evidence = "implied"
+                words.to_check.append(f"Whether the provider really works so; the source is weak: {figure.source}.")
+        if len(codes) > 1:
+            words.established.append("Neither alone explains it: only together do these restore the read.")
+        place: Place | None = None
+        if any(relaxation.rule == "shape" for relaxation in relaxed):
+            place = shape_difference(reference.prompt, seen.prompt)
+        return Named(codes[0], evidence, tuple(codes[1:]), place)
+
+    def _expiry_code(self, reference: Seen) -> str:
+        usable = reference.asked.usable
+        if usable and usable[-1].ttl > reference.asked.rules.ttl_short:
+            return "AS202"
+        return "AS203" if reference.had_long else "AS201"
+
+    def _is_expired(self, seen: Seen, parent: Seen) -> bool:
+        address = parent.asked.address
+        entry = address.space_at(parent.warm).entries.get(address.chain(parent.warm))
+        return entry is not None and not self._provider.store_of(parent.request).alive(entry, seen.now)
+
+    def _unexplained(self, seen: Seen, parent: Seen, reading: Reading, words: Words) -> Named:
+        """The model says that more should have been read. What could make it wrong, strongest first."""
+        rules, request = seen.asked.rules, seen.request
+        hit = reading.model_hit
+        words.established.append(
+            f"The prompt repeats that of request {parent.request.id}, and by the rules {reading.predicted:,} tokens "
+            f"could be read; {reading.tokens:,} were."
+        )
+        if hit is not None and seen.now < hit.readable + rules.readable_doubt * SECOND:
+            words.established.append(
+                f"It was sent within {rules.readable_doubt} s after the response that wrote the entry had begun; at "
+                "that time such requests often found it not readable yet."
+            )
+            words.to_check.append("Send the second request a little later and compare.")
+            return Named("AS501", "implied", (), None)
+        changed = differing_settings(parent.request, request, None)
+        if changed:
+            names = ", ".join(name for name, _, _ in changed)
+            words.established.append(f"Between the two requests changed: {names}.")
+            words.to_check.append(
+                "Which sections this setting re-keys for this model; the documentation leaves it open."
+            )
+            codes = tuple(dict.fromkeys(SETTING_CAUSES.get(name, "AS407") for name, _, _ in changed))
+            return Named(codes[0], "implied", codes[1:], None)
+        place = shape_difference(parent.prompt, seen.prompt)
+        if place is not None:
+            words.established.append("A message is written in another way: as a string, or as a list of one block.")
+            words.to_check.append("Whether this model's cache tells the two apart.")
+            return Named("AS127", "implied", ("AS503",), place)
+        words.to_check.append("Whether the entry was evicted early, or the request reached another cache.")
+        return Named("AS902" if reading.tokens == 0 else "AS901", "unexplained", ("AS503",), None)
+
+    def _miss(
+        self,
+        seen: Seen,
+        reference: Seen,
+        found: Named,
+        words: Words,
+        expected: int,
+        reading: Reading,
+        parent: Seen | None,
+    ) -> Verdict:
+        verdict = self._plain(seen, reference, "miss", reading, expected=expected)
+        lost = max(0, expected - reading.tokens)
+        cost, equivalents = _price(seen.request, seen.usage, lost)
+        prediction = verdict.prediction
+        if reading.reported and prediction == "wrong" and reading.predicted < expected:
+            prediction = "class"
+        return msgspec.structs.replace(
+            verdict,
+            cause=found.cause,
+            evidence=found.evidence,
+            alternatives=tuple(code for code in dict.fromkeys(found.alternatives) if code != found.cause),
+            place=found.place,
+            prediction="none" if parent is None and not reading.reported else prediction,
+            lost=lost,
+            lost_cost=cost,
+            lost_equivalents=equivalents,
+            established=tuple(words.established),
+            to_check=tuple(words.to_check),
+            fix=words.fix,
+        )
+
+    def _plain(
+        self,
+        seen: Seen,
+        reference: Seen | None,
+        kind: Kind,
+        reading: Reading,
+        *,
+        expected: int | None,
+        compared: str | None = None,
+    ) -> Verdict:
+        prediction: Prediction = "none"
+        if reading.reported and reference is not None:
+            prediction = "exact" if reading.tokens == reading.predicted else "wrong"
+        return Verdict(
+            request=seen.request.id,
+            kind=kind,
+            expected=expected,
+            predicted=reading.predicted,
+            prediction=prediction,
+            compared_with=compared or (None if reference is None else reference.request.id),
+        )
+
+
+def _is_marker_on_tail(old: Prompt, new: Prompt, common: int) -> bool:
+    """True when both prompts end with a marked block of their own, and are equal in front of it."""
+    return (
+        len(old) == len(new) == common + 1
+        and new[common].section == "messages"
+        and any(marker.position == common for marker in old.breakpoints)
+        and any(marker.position == common for marker in new.breakpoints)
+    )
+
+
+def _price(request: Request, usage: Usage, lost: int) -> tuple[int | None, int | None]:
+    """What lost tokens cost beyond reading them: picodollars, and micro-tokens of ordinary input."""
+    card = default_book().card_for(request, usage)
+    cost = None if card is None else price_of_loss(lost, usage, card)
+    return (None, None) if cost is None or card is None else (cost, in_equivalents(cost, card))

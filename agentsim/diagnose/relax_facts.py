@@ -1,0 +1,112 @@
+"""What the judgement by bodies knows about each request."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from agentsim.backends.modeled import Asked
+from agentsim.backends.store import Entry
+from agentsim.prompt import Prompt
+from agentsim.providers import ProviderRules
+from agentsim.session import Request, Usage
+from agentsim.verdict import Evidence, Place, Verdict
+
+
+class Seen(msgspec.Struct):
+    """A request: how it was looked up, what it consumed, and how far its last breakpoint reaches.
+
+    ``warm`` is that reach in blocks (0: it kept nothing), ``warm_tokens`` its size as the request's own usage tells it.
+    ``had_long`` is True when it, or a request it grew from, asked for the long lifetime.
+    """
+
+    request: Request
+    asked: Asked
+    now: int
+    usage: Usage
+    warm: int = 0
+    warm_tokens: int = 0
+    had_long: bool = False
+    verdict: Verdict | None = None
+
+    @property
+    def prompt(self) -> Prompt:
+        """Its prompt."""
+        return self.asked.address.prompt
+
+    @property
+    def total(self) -> int:
+        """Its input in tokens, as reported or else as its blocks add up."""
+        total = self.usage.total_input
+        return self.prompt.tokens if total is None else total
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What a request read (``tokens``, as reported or else as predicted) and the entry of that size, if one is known.
+
+    ``model_hit`` is the entry that the model says it read, ``predicted`` the size of that entry.
+    """
+
+    tokens: int
+    predicted: int
+    reported: bool
+    model_hit: Entry | None
+    entry: Entry | None
+
+    def length_in(self, prompt: Prompt) -> int:
+        """How many leading blocks were read; by their sizes where no entry is known."""
+        if self.entry is not None:
+            return self.entry.length
+        low, high = 0, len(prompt)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if prompt.tokens_until(middle) <= self.tokens:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+
+class Words(msgspec.Struct):
+    """The sentences of a verdict, as they are found."""
+
+    established: list[str] = msgspec.field(default_factory=list)
+    to_check: list[str] = msgspec.field(default_factory=list)
+    fix: str | None = None
+
+
+class Named(NamedTuple):
+    """A cause, what it rests on, which others take part in it or remain possible, and where the prompts part."""
+
+    cause: str
+    evidence: Evidence
+    alternatives: tuple[str, ...] = ()
+    place: Place | None = None
+
+
+SETTING_CAUSES = {
+    "tool_choice": "AS401",
+    "thinking": "AS402",
+    "effort": "AS403",
+    "images_present": "AS405",
+    "speed": "AS406",
+}
+"""Causes by setting; any other setting in the key is AS407."""
+
+
+def differing_settings(
+    old: Request, new: Request, rules: ProviderRules | None
+) -> list[tuple[str, str | None, str | None]]:
+    """Settings that differ, with both values. With ``rules``, only where the difference re-keys something."""
+    before, after = dict(old.settings), dict(new.settings)
+    names = dict.fromkeys((*before, *after))
+    if rules is None:
+        return [(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)]
+    found = []
+    for rule in rules.settings:
+        one, two = before.get(rule.name), after.get(rule.name)
+        keyed = [None if value in rule.same_as_absent else value for value in (one, two)]
+        if keyed[0] != keyed[1] and rule.sections:
+            found.append((rule.name, one, two))
+    return found

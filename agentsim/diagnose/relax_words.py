@@ -1,0 +1,118 @@
+"""Sentences for people about relaxed rules: what each of them shows about a request."""
+
+from __future__ import annotations
+
+from agentsim.diagnose.diff import address
+from agentsim.diagnose.relax_facts import SETTING_CAUSES, Seen, Words, differing_settings
+from agentsim.diagnose.relaxation import Relaxation
+from agentsim.prompt import Prompt
+
+SECOND = 10**9
+_CODES = {
+    "ttl": "AS201",
+    "lookback": "AS301",
+    "readability": "AS501",
+    "shape": "AS127",
+    "model": "AS404",
+    "minimum": "AS303",
+}
+_WEIGHT = ("model", "marker", "minimum", "setting", "shape", "lookback", "ttl", "readability")
+"""Which rule of a set names the cause: what a person would change first."""
+
+_SHOWN = frozenset({"citations", "effort", "images_present", "speed", "thinking", "tool_choice"})
+"""Settings whose values are no content."""
+
+
+def code_of(relaxation: Relaxation, same_lane: bool) -> str:
+    """The code of the cause that a relaxed rule stands for."""
+    if relaxation.rule == "setting":
+        return SETTING_CAUSES.get(relaxation.name or "", "AS407")
+    if relaxation.rule == "marker":
+        return "AS302" if same_lane else "AS502"
+    return _CODES[relaxation.rule]
+
+
+def order_of(relaxation: Relaxation) -> int:
+    """Sorts the rules of a set: the one that names the cause first."""
+    return _WEIGHT.index(relaxation.rule)
+
+
+def explain(relaxation: Relaxation, seen: Seen, reference: Seen, target: int, words: Words) -> None:
+    """Add what a relaxed rule shows about a request, compared with the reference whose read it restores."""
+    rule = relaxation.rule
+    tokens = seen.prompt.tokens_until(target)
+    name = reference.request.id
+    if rule == "ttl":
+        words.established.append(_expiry(seen, reference))
+    elif rule == "lookback":
+        last = seen.asked.usable[-1].position if seen.asked.usable else len(seen.prompt) - 1
+        words.established.append(
+            f"All {tokens:,} tokens that request {name} kept are repeated, but their entry stands at position "
+            f"{last - target + 2} counted back from the breakpoint, and {seen.asked.rules.lookback} are searched."
+        )
+        words.fix = (
+            f"Keep a breakpoint on {address(seen.prompt[target - 1])}, where request {name} ended, beside the one on "
+            "the last block; or send what was added in fewer blocks."
+        )
+    elif rule == "readability":
+        wait = reference.asked.readable - seen.now
+        words.established.append(
+            f"Request {name} had not begun to respond, so nothing of it could be read yet"
+            + (f": {_seconds(wait)} too early." if wait > 0 else ".")
+        )
+    elif rule == "setting":
+        for setting, old, new in differing_settings(reference.request, seen.request, seen.asked.rules):
+            if setting == relaxation.name:
+                words.established.append(_setting(setting, old, new, name, tokens))
+    elif rule == "shape":
+        words.established.append("The text is the same, but a message is now a string and was a list, or the reverse.")
+    elif rule == "model":
+        words.established.append(f"Request {name} went to another model; each model has a cache of its own.")
+    elif rule == "minimum":
+        words.established.append(
+            f"The common {tokens:,} tokens are fewer than the {seen.asked.rules.minimum:,} that this model keeps."
+        )
+    else:
+        words.established.append(
+            f"Request {name} has the same first {tokens:,} tokens, to the end of {address(seen.prompt[target - 1])}, "
+            "but no breakpoint stood there."
+        )
+        words.fix = f"Set a breakpoint on {address(seen.prompt[target - 1])} in both requests"
+        words.fix += "." if seen.now >= reference.asked.readable else " and send the others once the first has begun."
+
+
+def boundary_sentence(prompt: Prompt, common: int, front: int) -> str:
+    """How far the new prompt repeats the old one."""
+    if common == 0:
+        return "The very first block differs."
+    return f"The prompts are equal for {front:,} tokens, to the end of {address(prompt[common - 1])}."
+
+
+def _expiry(seen: Seen, reference: Seen) -> str:
+    rules = seen.asked.rules
+    usable = reference.asked.usable
+    lifetime = usable[-1].ttl if usable else rules.ttl_short
+    since_use = _seconds(seen.now - reference.asked.used)
+    request = reference.request
+    if rules.ttl_clock == "request_start":
+        sentence = f"An entry lives {lifetime} s from the start of the request that last used it; request {request.id} "
+        sentence += f"began {since_use} before this one"
+        if request.end is not None and request.end > reference.now:
+            sentence += f" and its response ended {_seconds(seen.now - request.end)} before"
+    else:
+        sentence = f"An entry lives {lifetime} s from the end of the response that last used it; that of request "
+        sentence += f"{request.id} ended {since_use} before this one"
+    return f"{sentence}. The content is the same."
+
+
+def _setting(name: str, old: str | None, new: str | None, request: str, tokens: int) -> str:
+    if name in _SHOWN and all(value is None or len(value) <= 100 for value in (old, new)):
+        change = f"{name} is {new or 'absent'} and was {old or 'absent'} in request {request}"
+    else:
+        change = f"{name} differs from request {request}"
+    return f"{change}; the content is the same for all {tokens:,} tokens."
+
+
+def _seconds(nanoseconds: int) -> str:
+    whole, rest = divmod(nanoseconds, SECOND)
+    return f"{whole} s" if not rest else f"{nanoseconds / SECOND:.1f} s"

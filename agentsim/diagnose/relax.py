@@ -144,9 +144,9 @@ class _Judge:
         request, usage = seen.request, seen.usage
         if request.usage is not None and usage is request.usage and usage.read is None and usage.write is None:
             return Verdict(request=request.id, kind="unreported", cause="AS910", evidence="proved")
-        uncached = uncached(seen, modeled)
-        if uncached is not None:
-            return uncached
+        never = uncached(seen, modeled)
+        if never is not None:
+            return never
         if parent is None:
             return self._beside(seen, None, "first", shared, sibling, reading)
         common = parent.prompt.common_length(seen.prompt)

@@ -47,6 +47,8 @@ class _Judge:
         self._compacted = {event.before for event in session.events if event.kind == "compaction"}
         self._seen: dict[str, Seen] = {}
         self._lanes: dict[str, Seen] = {}
+        self._sizes: dict[bytes, int] = {}
+        """Sizes of entries inside prompts, once a request has reported to have read them; by digest."""
         self._passed: dict[bytes, Seen] = {}
         """The last request whose prompt forked at, or first reached, a prefix; by its chained digest."""
 
@@ -88,6 +90,10 @@ class _Judge:
         read = seen.usage.read
         if read == predicted:
             return Reading(read, predicted, True, hit, hit)
+        if hit is not None and self._is_estimate(seen, hit) and 10 * abs(read - predicted) <= read:
+            # No request ended there, so its size was only estimated; now it is known.
+            self._sizes[hit.digest] = read
+            return Reading(read, predicted, True, hit, hit, estimated=True)
         longer = self._outlived(seen, read)
         if longer is not None:
             return Reading(read, read, True, hit, longer)
@@ -116,6 +122,12 @@ class _Judge:
                 return entry
         return None
 
+    def _is_estimate(self, seen: Seen, entry: Entry) -> bool:
+        writer = self._seen.get(entry.owner)
+        if (writer is not None and writer.warm == entry.length) or entry.digest in self._sizes:
+            return False
+        return seen.prompt[entry.length - 1].origin != "measured"
+
     def _tokens_of(self, seen: Seen, entry: Entry | None) -> int:
         """The size of an entry: what its writer reported, where it ends with the writer's last breakpoint."""
         if entry is None:
@@ -123,6 +135,9 @@ class _Judge:
         writer = self._seen.get(entry.owner)
         if writer is not None and writer.warm == entry.length:
             return writer.warm_tokens
+        known = self._sizes.get(entry.digest)
+        if known is not None:
+            return known
         return seen.prompt.tokens_until(entry.length)
 
     def _record(self, seen: Seen, reading: Reading, shared: int, parent: Seen | None) -> None:
@@ -157,7 +172,8 @@ class _Judge:
             return self._beside(seen, parent, "hit" if warm else "first", shared, sibling, reading)
         if request.id in self._compacted:
             plain = self._plain(seen, parent, "compaction", reading, expected=reading.tokens)
-            return msgspec.structs.replace(plain, cause="AS140", evidence="proved")
+            sentence = f"A summary took the place of the history; {reading.tokens:,} tokens in front of it were read."
+            return msgspec.structs.replace(plain, cause="AS140", evidence="proved", established=(sentence,))
         origin = self._rewound_to(seen, parent, common, shared, sibling, reading)
         if origin is not None:
             return self._plain(seen, parent, "shorter", reading, expected=reading.tokens, compared=origin.request.id)
@@ -401,7 +417,7 @@ class _Judge:
     ) -> Verdict:
         prediction: Prediction = "none"
         if reading.reported and reference is not None:
-            prediction = "exact" if reading.tokens == reading.predicted else "wrong"
+            prediction = "exact" if reading.tokens == reading.predicted else "class" if reading.estimated else "wrong"
         return Verdict(
             request=seen.request.id,
             kind=kind,

@@ -45,7 +45,8 @@ class Seen(msgspec.Struct):
 class Reading(msgspec.Struct, frozen=True):
     """What a request read (``tokens``, as reported or else as predicted) and the entry of that size, if one is known.
 
-    ``model_hit`` is the entry that the model says it read, ``predicted`` the size of that entry.
+    ``model_hit`` is the entry that the model says it read, ``predicted`` the size of that entry. ``estimated`` is True
+    when the two sizes differ because that of the entry was only an estimate.
     """
 
     tokens: int
@@ -53,6 +54,7 @@ class Reading(msgspec.Struct, frozen=True):
     reported: bool
     model_hit: Entry | None
     entry: Entry | None
+    estimated: bool = False
 
     def length_in(self, prompt: Prompt) -> int:
         """How many leading blocks were read; by their sizes where no entry is known."""

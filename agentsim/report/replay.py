@@ -151,7 +151,9 @@ def write_story(paper: Paper, verdict: Verdict, fix: str | None, *, content: boo
         price = f", {figures.money(verdict.lost_cost)} more than reading them" if verdict.lost_cost is not None else ""
         paper.paragraph(f"lost {figures.count(verdict.lost)} tokens{price}", first=rule, rest=rule)
     if verdict.alternatives:
-        _labelled(paper, rule, "or else", _others(verdict.alternatives))
+        # A proof leaves no other cause open: what else it names is the other half of the cause.
+        label = "with" if verdict.evidence == "proved" else "or else"
+        _labelled(paper, rule, label, _others(verdict.alternatives))
     for label, sentences in (("established", verdict.established), ("to check", verdict.to_check)):
         for number, sentence in enumerate(sentences):
             _labelled(paper, rule, "" if number else label, sentence)

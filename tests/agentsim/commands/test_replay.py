@@ -19,7 +19,7 @@ def log(tmp_path: Path) -> str:
 
 
 def test_rows_and_verdicts(log: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "100")
     assert main(["replay", log]) == ExitCode.OK
     out, err = capsys.readouterr()
     rows = [line.split() for line in out.splitlines() if re.match(r" +\d+  \d\d:", line)]

@@ -5,7 +5,6 @@ import itertools
 
 import pytest
 
-from agentsim.report import progress
 from agentsim.report.exits import ExitCode, Failure
 from agentsim.report.notices import complain, tell_problems
 from agentsim.report.progress import Progress
@@ -45,7 +44,7 @@ def test_nothing_to_tell_is_silence(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_bar_is_drawn_for_a_person_and_erased(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = itertools.count(step=1.0)
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr("agentsim.report.progress.time.monotonic", lambda: next(moments))
     monkeypatch.setenv("NO_COLOR", "1")
     stream = Terminal()
     with Progress("reading", stream) as bar:
@@ -56,7 +55,7 @@ def test_a_bar_is_drawn_for_a_person_and_erased(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_short_work_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress.time, "monotonic", lambda: 1.0)
+    monkeypatch.setattr("agentsim.report.progress.time.monotonic", lambda: 1.0)
     stream = Terminal()
     with Progress("reading", stream) as bar:
         bar(1, 2)
@@ -65,7 +64,7 @@ def test_short_work_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nobody_watches_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = itertools.count(step=1.0)
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr("agentsim.report.progress.time.monotonic", lambda: next(moments))
     stream = io.StringIO()
     with Progress("reading", stream) as bar:
         bar(1, 2)

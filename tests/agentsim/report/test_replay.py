@@ -120,5 +120,12 @@ def test_a_bar_has_a_fixed_length_and_shows_the_larger_part(written: int, read: 
 
 
 def test_alternatives_are_named() -> None:
-    judged = diagnosis([row("a", 0, 10, 10, 0)], [msgspec.structs.replace(MISS, request="a", alternatives=("AS301",))])
-    assert re.search(r"or else +AS301 ", page(judged))
+    implied = msgspec.structs.replace(MISS, evidence="implied", alternatives=("AS301",))
+    assert re.search(r"or else +AS301 The last entry", page(diagnosis([row("a", 0, 10, 10, 0)], [implied])))
+    many = msgspec.structs.replace(implied, alternatives=("AS301", "AS302", "AS303", "AS304"))
+    assert re.search(r"or else +AS301, AS302, AS303, AS304$", page(diagnosis([row("a", 0, 10, 10, 0)], [many])), re.M)
+
+
+def test_the_other_half_of_a_proved_cause_is_no_alternative() -> None:
+    both = msgspec.structs.replace(MISS, cause="AS502", alternatives=("AS501",))
+    assert re.search(r"with +AS501 ", page(diagnosis([row("a", 0, 10, 10, 0)], [both])))

@@ -60,8 +60,15 @@ class Provider:
 
 def stream(id: str, model: str, usage: dict[str, int], output: int, stop: str) -> str:
     """The events of a streamed response, without its text."""
-    message = {"id": id, "type": "message", "role": "assistant", "model": model, "content": [], "stop_reason": None}
-    events = [
+    message: dict[str, Any] = {
+        "id": id,
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [],
+        "stop_reason": None,
+    }
+    events: list[dict[str, Any]] = [
         {"type": "message_start", "message": {**message, "usage": {**usage, "output_tokens": 1}}},
         {"type": "ping"},
         {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": output}},
@@ -92,7 +99,7 @@ def main_bodies() -> list[dict[str, Any]]:
             "name": "read_file",
             "input": {"path": f"src/{WORDS[turn]}.py"},
         }
-        result = {"type": "tool_result", "tool_use_id": f"toolu_{turn}", "content": prose(turn + 20, 100)}
+        result = {"type": "tool_result", "tool_use_id": f"toolu_{turn}", "content": prose(turn + 20, 80)}
         messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
     return bodies
 
@@ -142,7 +149,7 @@ def lines() -> list[dict[str, Any]]:
     for number, body in enumerate([*side, *main_bodies()]):
         made.append(pair(number, START + 10 * number, body, provider.usage(body)))
     other = pair(90, START + 5, side[1], {}, "/v1/messages/count_tokens")
-    lost = pair(91, START + 100, main_bodies()[-1], {})
+    lost = pair(91, START + 100, main_bodies()[1], {})
     lost["response"] = None
     return [*made, other, lost]
 

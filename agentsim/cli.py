@@ -15,6 +15,7 @@ from agentsim.report.exits import ExitCode, Failure
 
 NAME = "agentsim"
 COMPLETION_VARIABLE = "_AGENTSIM_COMPLETE"
+TRACEBACK_VARIABLE = "AGENTSIM_TRACEBACK"
 
 COMMANDS: dict[str, str] = {
     "replay": "Show each request of a session and why its cache was lost.",
@@ -79,7 +80,7 @@ def program(ctx: click.Context) -> ExitCode | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program and return its exit code. Nothing but a defect leaves it as an exception."""
+    """Run the program and return its exit code. No exception leaves it, unless AGENTSIM_TRACEBACK asks for it."""
     _survive_any_text()
     try:
         return _run(arguments)
@@ -87,6 +88,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (head, less) has seen enough. Python must not find that out again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
+    except Exception as error:
+        # Not a traceback: it would repeat words of a log to the terminal as they are.
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        reason = f"this is a defect of agentsim: {type(error).__name__}: {error}"
+        remedy = f"please report it; {TRACEBACK_VARIABLE}=1 shows where it happened"
+        return _complain(Failure(reason[:1000], remedy=remedy, code=ExitCode.DEFECT))
 
 
 def _run(arguments: Sequence[str] | None) -> int:

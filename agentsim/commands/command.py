@@ -43,9 +43,13 @@ class Decorator(Protocol):
 
 def paths_argument(required: bool = True) -> Decorator:
     """The argument that takes logs: any number of files and folders."""
-    # Not click.Path(exists=True): a missing file is an unreadable input (exit code 3), not a wrong command line.
-    return click.argument("paths", metavar="PATH..." if required else "[PATH]...", nargs=-1, required=required)
+    # Not Path(exists=True): a missing file is an unreadable input (exit code 3), not a wrong command line.
+    metavar = "PATH..." if required else "[PATH]..."
+    return click.argument("paths", metavar=metavar, nargs=-1, required=required, type=FILE)
 
+
+FILE = click.Path()
+"""A file or a folder: shells complete it. Whether it exists is not asked here."""
 
 json_option: Decorator = click.option(
     "--json", "as_json", is_flag=True, help="Write JSON for programs instead of a page."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from agentsim.commands.command import Command, strict_option
+from agentsim.commands.command import FILE, Command, strict_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ PRIVATE = 0o600
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Turn a log into an agentsim/1 trace, to keep or to share.")
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
+@click.argument("source", metavar="IN", type=FILE)
+@click.argument("target", metavar="OUT", type=FILE)
 @click.option("--fingerprint", is_flag=True, help="Keep no words: sizes and digests under a key that is thrown away.")
 @click.option("--session", "session_id", metavar="ID", help="Only this session: the beginning of its id.")
 @click.option("--force", is_flag=True, help="Overwrite OUT.")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from agentsim.commands.command import Command
 from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 EXAMPLES = (
     ("agentsim explain AS301", "One cause."),
@@ -15,8 +19,18 @@ EXAMPLES = (
 )
 
 
+def complete_codes(_ctx: click.Context, _parameter: click.Parameter, beginning: str) -> list[CompletionItem]:
+    """The codes that begin so, with their titles, for the shell."""
+    from click.shell_completion import CompletionItem
+
+    from agentsim.diagnose.causes import CAUSES
+
+    found = [cause for cause in CAUSES.values() if cause.code.startswith(beginning.upper())]
+    return [CompletionItem(cause.code, help=cause.title) for cause in found]
+
+
 @click.command(cls=Command, examples=EXAMPLES, short_help="Explain the code of a cause.")
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=complete_codes)
 def command(code: str | None) -> ExitCode:
     """Explain the CODE of a cause: its meaning, how to confirm it, how to fix it. Without CODE: list all of them."""
     from agentsim.diagnose.causes import CAUSES, cause

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from agentsim.commands.command import Command, json_option
+from agentsim.commands.command import Command, json_option, paths_argument
 from agentsim.report.exits import ExitCode
 
 EXAMPLES = (
@@ -16,7 +16,7 @@ EXAMPLES = (
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="List the log formats that can be read.")
-@click.argument("paths", metavar="[PATH]...", nargs=-1)
+@paths_argument(required=False)
 @json_option
 def command(paths: tuple[str, ...], as_json: bool) -> ExitCode:
     """List the formats that can be read, or say which one each PATH has.

@@ -16,6 +16,8 @@ class ExitCode(IntEnum):
     """The command line or a configuration is wrong."""
     UNREADABLE = 3
     """An input cannot be read, or (with ``--strict``) part of it was skipped."""
+    DEFECT = 70
+    """agentsim itself is wrong: something happened that it does not expect."""
     INTERRUPTED = 130
     """Stopped by Ctrl-C."""
 

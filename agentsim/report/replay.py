@@ -44,7 +44,7 @@ def write_replay(
     session = diagnosis.session
     _heading(paper, session)
     table = _Rows(paper, diagnosis, lane)
-    shown = table.write(rows, content)
+    shown = table.show(rows, content)
     if shown == 0:
         paper.line("Nothing was lost." if rows == "misses" else "No requests.")
     paper.line()
@@ -91,7 +91,7 @@ class _Rows:
             [columns[i] for i in keep], [self._pick(cells) for _, _, cells in self._rows], paper.width
         )
 
-    def write(self, which: Which, content: bool) -> int:
+    def show(self, which: Which, content: bool) -> int:
         """Write the table; returns how many rows it has."""
         wanted = [entry for entry in self._rows if which == "all" or entry[1].kind == "miss"]
         if not wanted:

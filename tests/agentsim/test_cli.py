@@ -140,6 +140,20 @@ def test_an_interrupt_is_code_130(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_a_defect_is_one_harmless_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise TypeError("\x1b[2J")
+
+    monkeypatch.setattr(program, "invoke", broken)
+    assert main(["explain"]) == ExitCode.DEFECT
+    err = capsys.readouterr().err
+    assert err.startswith("agentsim: error: this is a defect of agentsim: TypeError: ␛[2J; please report it")
+    assert err.count("\n") == 1
+    monkeypatch.setenv("AGENTSIM_TRACEBACK", "1")
+    with pytest.raises(TypeError):
+        main(["explain"])
+
+
 def test_colour_follows_the_environment() -> None:
     assert "\x1b[" not in run("explain", "AS301").stdout
     assert "\x1b[1m" in run("explain", "AS301", FORCE_COLOR="1").stdout
@@ -163,3 +177,10 @@ def test_completion_scripts_name_the_program(shell: str, capsys: pytest.CaptureF
 def test_completion_offers_commands() -> None:
     done = run(_AGENTSIM_COMPLETE="bash_complete", COMP_WORDS="agentsim re", COMP_CWORD="1")
     assert done.stdout.split() == ["plain,replay"]
+
+
+def test_completion_offers_files_and_codes() -> None:
+    done = run(_AGENTSIM_COMPLETE="bash_complete", COMP_WORDS="agentsim replay tra", COMP_CWORD="2")
+    assert done.stdout.split() == ["file,tra"]
+    done = run(_AGENTSIM_COMPLETE="bash_complete", COMP_WORDS="agentsim explain as50", COMP_CWORD="2")
+    assert done.stdout.split() == ["plain,AS501", "plain,AS502", "plain,AS503"]

@@ -146,17 +146,19 @@ class Tree:
 
     def _find(self, uuid: str, file: int, position: int) -> tuple[Node, int, int] | None:
         """The line with this uuid: before the position in its own file, then anywhere, then in the other files."""
-        needle = b'"uuid":"' + uuid.encode("utf-8", "surrogatepass") + b'"'
-        view = self._view(file)
-        found = self._match(view, needle, uuid, 0, position) or self._match(view, needle, uuid, position, len(view))
-        if found is not None:
-            return found[0], file, found[1]
-        for other in range(len(self._unit.files)):
-            if other != file:
-                view = self._view(other)
-                found = self._match(view, needle, uuid, 0, len(view))
-                if found is not None:
-                    return found[0], other, found[1]
+        quoted = b'"' + uuid.encode("utf-8", "surrogatepass") + b'"'
+        # As the tool writes it; then with any space, as another program may have saved it again.
+        for needle in (b'"uuid":' + quoted, quoted):
+            view = self._view(file)
+            found = self._match(view, needle, uuid, 0, position) or self._match(view, needle, uuid, position, len(view))
+            if found is not None:
+                return found[0], file, found[1]
+            for other in range(len(self._unit.files)):
+                if other != file:
+                    view = self._view(other)
+                    found = self._match(view, needle, uuid, 0, len(view))
+                    if found is not None:
+                        return found[0], other, found[1]
         return None
 
     def _match(self, view: mmap.mmap, needle: bytes, uuid: str, low: int, high: int) -> tuple[Node, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agentsim.session import Session
@@ -249,6 +250,20 @@ def test_a_session_cut_into_two_files_is_one_conversation(tmp_path: Path) -> Non
     session = read_one(tmp_path)
     assert len(session.requests) == 3
     assert [r.parent for r in session.requests] == [None, session.requests[0].id, session.requests[1].id]
+
+
+def test_a_log_saved_again_with_spaces_reads_the_same(tmp_path: Path) -> None:
+    log = ClaudeLog()
+    turns(log, [500, 600])
+    spaced = ClaudeLog()
+    spaced.lines = [json.dumps(json.loads(line)) for line in log.lines]
+    assert spaced.lines != log.lines
+    one, other = read_one(log.save(tmp_path / "a" / "s1.jsonl")), read_one(spaced.save(tmp_path / "b" / "s1.jsonl"))
+    blank = {"source": None}
+    assert [msgspec.structs.replace(r, **blank) for r in one.requests] == [
+        msgspec.structs.replace(r, **blank) for r in other.requests
+    ]
+    assert one.accounting == other.accounting
 
 
 def test_detect_tells_a_log_from_other_json_lines() -> None:

@@ -12,8 +12,8 @@ from agentsim.diagnose.elimination import DOCUMENTED_CLOCK, LOOKBACK, OBSERVED_C
 from agentsim.providers import rules_for
 from agentsim.session import Lane, Request, Session, Usage
 from agentsim.verdict import Verdict
-from traces.samples.claude_log import ClaudeLog, turns
 from traces.claude_code import read_sessions
+from traces.samples.claude_log import ClaudeLog, turns
 
 SECOND = 10**9
 

@@ -11,8 +11,8 @@ import pytest
 
 from agentsim.diagnose import diagnose
 from agentsim.summary import Summary, summarise
-from traces.samples.claude_log import ClaudeLog, turns
 from traces.claude_code import read_sessions
+from traces.samples.claude_log import ClaudeLog, turns
 
 
 def several(folder: Path) -> Path:

@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agentsim.session import Session
-from traces.samples.claude_log import ClaudeLog, turns
 from traces.claude_code import read_sessions
 from traces.claude_code.files import look_at
 from traces.claude_code.scan import REMEDIES, scan
+from traces.samples.claude_log import ClaudeLog, turns
 
 
 def healthy() -> list[str]:

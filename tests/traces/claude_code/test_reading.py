@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from agentsim.session import Session
-from traces.samples.claude_log import ClaudeLog, turns
 from traces.claude_code import detect, read_sessions
+from traces.samples.claude_log import ClaudeLog, turns
 
 
 def read_one(*paths: Path) -> Session:

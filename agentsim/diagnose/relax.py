@@ -34,7 +34,7 @@ def judge_bodies(session: Session, provider: ModeledProvider | None = None) -> t
     """One verdict per request, in the session's order. Requests without a prompt are judged "unreported".
 
     ``provider`` is the model to judge by (by default: the documented rules of each request's model and time). It must
-    not have served anything yet. Raises ValueError for a provider whose rules are not known.
+    not have served anything yet. A request whose provider has no known rules is judged "unreported", too.
     """
     judge = _Judge(provider or ModeledProvider(), session)
     verdicts = {id(request): judge.judge(request, now) for now, request in arrivals_of(session.requests)}
@@ -56,7 +56,10 @@ class _Judge:
         usage = request.usage
         if request.prompt is None:
             return Verdict(request=request.id, kind="unreported", to_check=("No body of this request was recorded.",))
-        asked = self._provider.ask(request, now)
+        try:
+            asked = self._provider.ask(request, now)
+        except ValueError as error:
+            return Verdict(request=request.id, kind="unreported", to_check=(f"Cannot be judged: {error}.",))
         parent = self._parent(request)
         hit = None if asked.rejected else self._provider.find(request, asked, now)
         modeled = self._provider.bill(request, asked, hit)

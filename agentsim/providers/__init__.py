@@ -17,10 +17,14 @@ _DAY = 24 * 3600 * 10**9
 def rules_for(provider: str, model: str, when: int | None, profile: str | None = None) -> ProviderRules:
     """The rules in force for a model at a time (nanoseconds, UTC; ``None``: now).
 
-    ``profile`` names what a kind of log shows where it differs from the documentation (``session_log``). Raises
-    ValueError when no rules are known for the provider. Rules change between days only.
+    ``profile`` names what a kind of log shows where it differs from the documentation (``session_log``). A Claude model
+    behind a cloud or a gateway follows its maker's rules. Raises ValueError when no rules are known for the
+    provider. Rules change between days only.
     """
-    return _rules_of_day(provider, _bare(model), None if when is None else when // _DAY, profile)
+    name = _bare(model)
+    if provider != "anthropic" and name.startswith("claude"):
+        provider = "anthropic"
+    return _rules_of_day(provider, name, None if when is None else when // _DAY, profile)
 
 
 @lru_cache(maxsize=1024)

@@ -59,7 +59,13 @@ _BODY = ("AS130", "AS407", "AS401", "AS402", "AS403", "AS405", "AS503")
 
 
 _EITHER = ("AS130", "AS112", "AS105", *_BODY[1:])
-_REACHED = {"entry": _BODY, "head": _EITHER, "inside": _EITHER, "floor": (*_FRONT[:2], "AS130", *_FRONT[2:])}
+_REACHED = {
+    "entry": _BODY,
+    "tools and system": _BODY,
+    "head": _EITHER,
+    "inside": _EITHER,
+    "floor": (*_FRONT[:2], "AS130", *_FRONT[2:]),
+}
 """What may have changed, by how far the read reached; the front alone leaves tools, system and parameters."""
 
 
@@ -106,7 +112,7 @@ def find_cause(row: RowFacts, memory: LaneMemory, clock: Clock, *, use_provider:
     if clock_sentence:
         established.append(clock_sentence)
     _growth(row, memory, established, has_messages)
-    level = _level(row, memory, established, has_messages)
+    level = _level(row, memory, established, to_check, has_messages)
 
     if use_provider and row.diagnosis.reported:
         found = _provider(row, expired, established, to_check)
@@ -200,10 +206,10 @@ def _growth(row: RowFacts, memory: LaneMemory, established: list[str], has_messa
         )
 
 
-def _level(row: RowFacts, memory: LaneMemory, established: list[str], has_messages: bool) -> str:
-    """How far the read reached: ``nothing``; ``front`` (the shortest prefix that losses leave); ``floor`` (the only one
-    known yet); ``head`` (a longer one); ``entry`` (the end of an earlier request); or ``inside``, a place of its
-    own."""
+def _level(row: RowFacts, memory: LaneMemory, established: list[str], to_check: list[str], has_messages: bool) -> str:
+    """How far the read reached: ``nothing``; ``tools and system``; ``front`` (the shortest prefix that losses leave);
+    ``floor`` (the only one known yet); ``head`` (a longer one); ``entry`` (the end of an earlier request); or
+    ``inside``, a place of its own."""
     if row.read == 0:
         established.append("Nothing was read, not even tools and system.")
         return "nothing"
@@ -211,13 +217,6 @@ def _level(row: RowFacts, memory: LaneMemory, established: list[str], has_messag
     if other is not None:
         established.append(f"The read ends where request {other} ended: the prompts part after that point.")
         return "entry"
-    seen = [floor for floor in memory.floors if floor]
-    if row.read in seen:
-        if row.read > min(seen):
-            established.append(f"The read of {row.read:,} stayed after earlier losses too, and shorter ones are known.")
-            return "head"
-        established.append(f"The read of {row.read:,} is the prefix that stayed after earlier losses: the front only.")
-        return "front" if len(seen) > 1 else "floor"
     if not has_messages and memory.smallest_total is not None and row.read < memory.smallest_total:
         established.append(
             f"The read of {row.read:,} is less than any whole prompt seen here ({memory.smallest_total:,} at least), "
@@ -227,7 +226,15 @@ def _level(row: RowFacts, memory: LaneMemory, established: list[str], has_messag
             more = row.read - row.head_tokens
             word = "above" if more > 0 else "below"
             established.append(f"That is {abs(more):,} {word} the {row.head_tokens:,} that they first measured.")
-        return "front"
+            to_check.append(f"Whether those {abs(more):,} tokens are in tools or in system, and since when.")
+        return "tools and system"
+    seen = [floor for floor in memory.floors if floor]
+    if row.read in seen:
+        if row.read > min(seen):
+            established.append(f"The read of {row.read:,} stayed after earlier losses too, and shorter ones are known.")
+            return "head"
+        established.append(f"The read of {row.read:,} is the prefix that stayed after earlier losses: the front only.")
+        return "front" if len(seen) > 1 else "floor"
     return "inside"
 
 

@@ -107,7 +107,7 @@ class _Rows:
                 self._paper.line((f"     · {EVENTS[event.kind]}", Style.FAINT))
             self._layout.row(self._paper, self._pick(cells))
             if verdict.kind not in PLAIN_KINDS:
-                fix = fix_for(verdict)
+                fix = fix_for(verdict) if verdict.kind == "miss" else verdict.fix
                 write_story(self._paper, verdict, None if fix in told else fix, content=content)
                 told.add(fix)
         self._paper.line(("─" * min(self._layout.width, self._paper.width), Style.FAINT))
@@ -150,6 +150,8 @@ def write_story(paper: Paper, verdict: Verdict, fix: str | None, *, content: boo
                     _labelled(paper, rule, label, text)
         price = f", {figures.money(verdict.lost_cost)} more than reading them" if verdict.lost_cost is not None else ""
         paper.paragraph(f"lost {figures.count(verdict.lost)} tokens{price}", first=rule, rest=rule)
+    elif verdict.place is not None:
+        _labelled(paper, rule, "first change", where(verdict.place))
     if verdict.alternatives:
         # A proof leaves no other cause open: what else it names is the other half of the cause.
         label = "with" if verdict.evidence == "proved" else "or else"
@@ -173,7 +175,7 @@ def gaps_in_lanes(requests: Iterable[Request]) -> list[int | None]:
 
 
 def bar(row: Row) -> str:
-    """The parts of a prompt as a bar of fixed length: read, written, fresh. Each part that is not 0 shows."""
+    """The parts of a prompt as a bar of fixed length: read, written, fresh. A part of one per cent shows."""
     parts = [row.usage.read or 0, row.usage.write or 0, row.usage.fresh or 0]
     total = sum(parts)
     if total == 0:

@@ -93,6 +93,13 @@ def test_a_new_day_and_an_event_stand_between_the_rows() -> None:
     )
 
 
+def test_a_compaction_names_the_block_where_the_prompts_part() -> None:
+    verdict = Verdict(request="a", kind="compaction", place=MISS.place)
+    text = page(diagnosis([row("a", 0, 10, 10, 0)], [verdict]))
+    assert "first change tools[7] db_query inserted" in text
+    assert "lost" not in text
+
+
 def test_a_copied_request_is_marked() -> None:
     judged = diagnosis([row("a", 0, 10, 10, 0, counted=False)], [Verdict(request="a", kind="first")])
     assert "copied from another session" in page(judged)

@@ -36,6 +36,8 @@ REMEDIES = {
     "bad field": "a field has another type than its format says; the row was left out",
     "bad delta": "a prompt does not fit the one it grew from; write the trace anew from the log",
     "prompt unknown": "the row's counters are used without its prompt; write the trace anew from the log",
+    "bad accounting": "only the rows of this trace are counted; write it anew from the log",
+    "cut short": "the rest was read; get the whole file, or write it anew from the log",
     "no header": "a trace begins with a session record; the row was left out",
     "unknown record": "another version of the program may have written it; the row was left out",
     "not a Messages request": "only bodies of the Messages API are read here; the row was left out",

@@ -75,7 +75,7 @@ def _sessions_of(path: str, problems: list[Problem] | None) -> Iterator[Session]
         if isinstance(row, SessionRow):
             if session is not None:
                 yield session.finished()
-            session = _Session(path, row)
+            session = _Session(path, raw.line, row)
         elif session is None:
             stray.rows += 1
             stray.skip(raw.line, BadRow("no header", "a session must begin before it"))
@@ -108,10 +108,15 @@ def check_version(path: str, line: int, version: str | None) -> None:
 class _Session:
     """A session being read. Mutable."""
 
-    def __init__(self, path: str, header: SessionRow) -> None:
+    def __init__(self, path: str, line: int, header: SessionRow) -> None:
         self.header = header
+        self.line = line
         self.tally = Tally(path)
         self.tally.rows = self.tally.used = 1
+        self.of_log = _accounting_of(header)
+        if self.of_log is not None and not self.of_log.adds_up:
+            self.of_log = None
+            self.tally.tell(line, BadRow("bad accounting", "the header's accounting does not add up"))
         self.requests: list[Request] = []
         self.events: list[Event] = []
         self.prompts: dict[str, Prompt | None] = {}
@@ -138,6 +143,9 @@ class _Session:
     def finished(self) -> Session:
         """The session as read."""
         header = self.header
+        missing = (header.requests or 0) - len(self.requests) - sum(self.tally.skipped.values())
+        if missing > 0:
+            self.tally.tell(self.line, BadRow("cut short", f"{missing:,} of {header.requests:,} requests are missing"))
         before = tuple(
             Problem(file=one.file, line=one.line, reason=one.reason, remedy=one.remedy) for one in header.problems
         )
@@ -157,7 +165,7 @@ class _Session:
 
     def _accounting(self) -> Accounting:
         """That of the log the trace was made from, and the rows of the trace itself that could not be used."""
-        own, log = self.tally.accounting(), self.header.accounting
+        own, log = self.tally.accounting(), self.of_log
         if log is None:
             return own
         skipped = dict(log.skipped)
@@ -241,6 +249,19 @@ def _grown(base: Prompt, row: PromptRow) -> Prompt:
         base = Prompt.of(())
     markers = (Breakpoint(position, ttl) for position, ttl in row.breakpoints)
     return base.replace_after(row.keep, map(_block, row.blocks), markers)
+
+
+def _accounting_of(header: SessionRow) -> Accounting | None:
+    row = header.accounting
+    if row is None:
+        return None
+    return Accounting(
+        rows=row.rows,
+        used=row.used,
+        duplicate=row.duplicate,
+        not_billable=row.not_billable,
+        skipped=row.skipped,
+    )
 
 
 def _block(row: BlockRow) -> Block:

@@ -74,6 +74,7 @@ class SessionRow(Row):
     digests: Literal["plain", "keyed"] = Field(description="Keyed digests cannot be compared across files.")
     text: bool = Field(description="Whether blocks carry their content.", strict=True)
     lanes: list[Lane]
+    requests: Count | None = Field(None, description="How many requests follow, if known: a cut file can be told.")
     harness: str | None = None
     title: str | None = None
     files: list[str] = []

@@ -58,7 +58,8 @@ class AccountingRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
 
 
 class SessionRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="record", tag="session"):
-    """The header: a session begins. ``source_format`` is the format of the log it was made from."""
+    """The header: a session begins. ``source_format`` is the format of the log it was made from, ``requests`` how many
+    requests follow, if that was known when the header was written."""
 
     format: Literal["agentsim/1"]
     id: str
@@ -67,6 +68,7 @@ class SessionRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=False, 
     digests: Literal["plain", "keyed"]
     text: bool
     lanes: tuple[LaneRow, ...]
+    requests: Count | None = None
     harness: str | None = None
     title: str | None = None
     files: tuple[str, ...] = ()

@@ -76,6 +76,7 @@ def _header(session: Session, text: bool) -> SessionRow:
             )
             for lane in session.lanes
         ),
+        requests=len(session.requests),
         harness=_plain_or_none(session.harness),
         title=_plain_or_none(session.title) if text else None,
         files=tuple(_plain(file) for file in session.files),

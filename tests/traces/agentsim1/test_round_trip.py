@@ -163,3 +163,17 @@ def small(requests, name="s", accounting=Accounting()):  # noqa: B008 - immutabl
         requests=tuple(requests),
         accounting=accounting,
     )
+
+
+def test_a_file_that_was_cut_between_two_lines_is_told(tmp_path):
+    requests = [Request(id=str(n), lane="main", model="m", start=n) for n in range(5)]
+    (read,) = read_back(tmp_path, b"".join(written(small(requests)).splitlines(keepends=True)[:3]))
+    assert len(read.requests) == 2
+    assert [problem.reason for problem in read.problems] == ["cut short: 3 of 5 requests are missing"]
+
+
+def test_an_accounting_that_does_not_add_up_is_not_believed(tmp_path):
+    session = small([Request(id="a", lane="main", model="m", start=1)], accounting=Accounting(rows=10, used=7))
+    (read,) = read_back(tmp_path, written(session))
+    assert read.accounting == Accounting(rows=2, used=2)
+    assert read.problems[0].reason.startswith("bad accounting")

@@ -4,8 +4,8 @@
 
 400 requests with 39 MB of bodies (``benchmarks/bodies_corpus.py``) are written twice: ``{capture}`` holds requests and
 responses as a logging proxy records them, which agentsim reads, and ``{trace}`` one record a line of provider, session,
-body and usage. Both hold the same bodies and the same counters. The whole programs are timed; what of our time is spent
-on diagnosis alone, with the bodies read, is printed below the table.
+body and usage. Both hold the same bodies and the same counters. Whole processes are timed, start-up included; what of our
+time is spent on diagnosis alone, with the bodies read, is printed below the table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import Any
 
 from benchmarks.measure import BenchmarkError, Program, add_common_options, finish, markdown, race, rows, run
 
-OURS = "agentsim={python} -m agentsim replay {capture}"
+OURS = "agentsim={python} -m benchmarks.bodies --split {capture}"
+"""A process that reads all sessions and diagnoses each: ``agentsim replay`` shows one session at a time."""
 FIRST = 1_793_000_000
 """Seconds since the epoch: October 2026."""
 SPACING = 20

@@ -98,6 +98,7 @@ class _Rows:
             return 0
         self._layout.head(self._paper)
         told: set[str | None] = set()
+        uncached: set[str] = set()
         today = figures.day(wanted[0][0].start)
         for row, verdict, cells in wanted:
             if figures.day(row.start) not in (today, figures.UNKNOWN):
@@ -106,10 +107,12 @@ class _Rows:
             for event in self._events.get(row.request.id, ()):
                 self._paper.line((f"     · {EVENTS[event.kind]}", Style.FAINT))
             self._layout.row(self._paper, self._pick(cells))
-            if verdict.kind not in PLAIN_KINDS:
+            if verdict.kind not in PLAIN_KINDS and not (verdict.kind == "uncached" and row.request.lane in uncached):
                 fix = fix_for(verdict) if verdict.kind == "miss" else verdict.fix
                 write_story(self._paper, verdict, None if fix in told else fix, content=content)
                 told.add(fix)
+            if verdict.kind == "uncached":
+                uncached.add(row.request.lane)
         self._paper.line(("─" * min(self._layout.width, self._paper.width), Style.FAINT))
         return len(wanted)
 

@@ -100,6 +100,12 @@ def test_a_compaction_names_the_block_where_the_prompts_part() -> None:
     assert "lost" not in text
 
 
+def test_why_a_lane_is_not_cached_is_told_once() -> None:
+    rows = [row("a", 0, 10, 0, 0), row("b", 5, 10, 0, 0), row("c", 9, 10, 0, 0, lane="side")]
+    verdicts = [Verdict(request=r.request.id, kind="uncached", established=("Too short.",)) for r in rows]
+    assert page(diagnosis(rows, verdicts)).count("Too short.") == 2
+
+
 def test_a_copied_request_is_marked() -> None:
     judged = diagnosis([row("a", 0, 10, 10, 0, counted=False)], [Verdict(request="a", kind="first")])
     assert "copied from another session" in page(judged)

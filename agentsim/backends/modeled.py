@@ -19,7 +19,9 @@ from agentsim.session import Request, Usage
 
 SECOND = 10**9
 _DAY = 24 * 3600 * SECOND
-_NOTHING = Usage(fresh=0, write_5m=0, write_1h=0, read=0, output=0)
+NOTHING = Usage(fresh=0, write_5m=0, write_1h=0, read=0, output=0)
+"""What a rejected request consumes."""
+
 _LEVELS = ("tools", "system", "messages")
 
 
@@ -60,7 +62,7 @@ class ModeledProvider:
             return Served(usage=request.usage or Usage())
         asked = self.ask(request, now)
         if asked.rejected is not None:
-            return Served(usage=_NOTHING, rejected=asked.rejected)
+            return Served(usage=NOTHING, rejected=asked.rejected)
         hit = self.find(request, asked, now)
         written = self.record(request, asked, now, hit)
         return Served(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import msgspec
 
-from agentsim.backends.modeled import SECOND, ModeledProvider
+from agentsim.backends.modeled import NOTHING, SECOND, ModeledProvider
 from agentsim.backends.store import Entry
 from agentsim.diagnose.diff import cause_of, first_difference, shape_difference
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, Named, Reading, Seen, Words, differing_settings
@@ -62,7 +62,7 @@ class _Judge:
             return Verdict(request=request.id, kind="unreported", to_check=(f"Cannot be judged: {error}.",))
         parent = self._parent(request)
         hit = None if asked.rejected else self._provider.find(request, asked, now)
-        modeled = self._provider.bill(request, asked, hit)
+        modeled = NOTHING if asked.rejected else self._provider.bill(request, asked, hit)
         reported = usage is not None and usage.total_input is not None
         seen = Seen(request, asked, now, usage if reported and usage is not None else modeled)
         shared, sibling = self._shared(request.prompt)
@@ -253,7 +253,7 @@ class _Judge:
         words.established.append(boundary_sentence(seen.prompt, common, front))
         found = Named(code, "proved", (), place)
         unserved = min(front, expected) - reading.tokens
-        if unserved > 0:
+        if unserved > 0 and code != "AS306":
             relaxed = self._relax(seen, parent, common)
             if relaxed is not None and unserved > expected - front:
                 found = self._named(seen, parent, relaxed, common, words)

@@ -36,6 +36,7 @@ def block(
         name=name if section == "tools" else None,
         shape=shape,
         message=message,
+        part=None if message is None else 0,
         text=text,
     )
 

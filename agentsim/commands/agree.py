@@ -32,7 +32,7 @@ def command(paths: tuple[str, ...], as_json: bool, strict: bool) -> ExitCode:
     it rules the reason out, and the exit code is 1.
     """
     from agentsim.agree import agree
-    from agentsim.commands.inputs import read_sessions, tell_skips
+    from agentsim.commands.inputs import all_problems, read_sessions, tell_skips
 
     problems: list[Problem] = []
     sessions = read_sessions(paths, problems)
@@ -40,7 +40,7 @@ def command(paths: tuple[str, ...], as_json: bool, strict: bool) -> ExitCode:
     if as_json:
         from agentsim.report.as_json import agreement_document, write_document
 
-        write_document(sys.stdout, agreement_document(agreement))
+        write_document(sys.stdout, agreement_document(agreement, all_problems(sessions, problems)))
     else:
         from agentsim.report.agreement import write_agreement
         from agentsim.report.paper import Paper

@@ -50,7 +50,7 @@ def command(source: str, target: str, fingerprint: bool, session_id: str | None,
         _write(kept, sys.stdout.buffer, text=not fingerprint)
     else:
         _write_file(kept, target, text=not fingerprint)
-    return tell_skips(sessions, problems, strict)
+    return tell_skips(sessions, problems, strict, listed_by="agentsim agree --json")
 
 
 def _write(sessions: Iterable[Session], stream: BinaryIO, *, text: bool) -> None:

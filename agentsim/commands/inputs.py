@@ -67,13 +67,19 @@ def choose_session(sessions: Sequence[Session], wanted: str | None) -> Session:
     raise Failure(reason, remedy=choice, code=ExitCode.USAGE)
 
 
-def tell_skips(sessions: Iterable[Session], problems: Sequence[Problem], strict: bool) -> ExitCode:
+def all_problems(sessions: Iterable[Session], problems: Iterable[Problem]) -> list[Problem]:
+    """The problems of the input, then those of each session."""
+    return [*problems, *(problem for session in sessions for problem in session.problems)]
+
+
+def tell_skips(
+    sessions: Sequence[Session], problems: Sequence[Problem], strict: bool, *, listed_by: str = "--json"
+) -> ExitCode:
     """Say on stderr what was skipped; with ``strict`` any skip makes the exit code UNREADABLE."""
     from agentsim.report.notices import tell_problems
 
-    sessions = list(sessions)
-    found = [*problems, *(problem for session in sessions for problem in session.problems)]
-    tell_problems(found, [session.accounting for session in sessions])
+    found = all_problems(sessions, problems)
+    tell_problems(found, [session.accounting for session in sessions], listed_by=listed_by)
     skipped = bool(found) or any(session.accounting.skipped for session in sessions)
     return ExitCode.UNREADABLE if strict and skipped else ExitCode.OK
 

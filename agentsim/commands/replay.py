@@ -64,7 +64,8 @@ def command(
     if as_json:
         from agentsim.report.as_json import replay_document, write_document
 
-        write_document(sys.stdout, replay_document(diagnosis, rows=rows, lane=lane_id, content=content))
+        document = replay_document(diagnosis, rows=rows, lane=lane_id, content=content, problems=problems)
+        write_document(sys.stdout, document)
     else:
         from agentsim.report.paper import Paper
         from agentsim.report.replay import write_replay

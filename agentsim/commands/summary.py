@@ -50,6 +50,11 @@ def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None
             summary = summarise(where, workers=workers, progress=progress, worst=top)
     except OSError as error:
         raise unreadable(error, where[0]) from error
+    if not summary.sessions:
+        tell_problems(summary.problems)
+        raise Failure(
+            "no session of Claude Code in here", file=where[0], remedy="'agentsim formats PATH' tells what it is"
+        )
     if as_json:
         from agentsim.report.as_json import summary_document, write_document
 

@@ -43,11 +43,17 @@ def write_document(stream: TextIO, document: Mapping[str, Any]) -> None:
 
 
 def replay_document(
-    diagnosis: Diagnosis, *, rows: Literal["all", "misses"] = "all", lane: str | None = None, content: bool = False
+    diagnosis: Diagnosis,
+    *,
+    rows: Literal["all", "misses"] = "all",
+    lane: str | None = None,
+    content: bool = False,
+    problems: Iterable[Problem] = (),
 ) -> Document:
     """A judged session: its rows with their verdicts, its events, its totals, and where each line of input went.
 
-    ``rows`` and ``lane`` choose rows; numbers and totals stay those of the whole session.
+    ``rows`` and ``lane`` choose rows; numbers and totals stay those of the whole session. ``problems`` are those of the
+    input beyond the session's own.
     """
     session = diagnosis.session
     numbered = zip(range(1, len(diagnosis.rows) + 1), diagnosis.rows, diagnosis.verdicts, strict=True)
@@ -63,7 +69,7 @@ def replay_document(
         "events": [_event(event) for event in session.events],
         "totals": totals(diagnosis.totals),
         "accounting": accounting(session.accounting),
-        "problems": problems(session.problems),
+        "problems": _problems([*problems, *session.problems]),
     }
 
 
@@ -96,12 +102,12 @@ def summary_document(summary: Summary) -> Document:
         "worst_sessions": [_session_line(line) for line in summary.worst_sessions],
         "worst_misses": [_miss_line(miss) for miss in summary.worst_misses],
         "accounting": accounting(summary.accounting),
-        "problems": problems(summary.problems),
+        "problems": _problems(summary.problems),
     }
 
 
-def agreement_document(agreement: Agreement) -> Document:
-    """Blind verdicts beside the reasons that the provider recorded."""
+def agreement_document(agreement: Agreement, problems: Iterable[Problem] = ()) -> Document:
+    """Blind verdicts beside the reasons that the provider recorded, and what of the input could not be used."""
     return {
         **_envelope("agree"),
         "labelled": agreement.labelled,
@@ -124,6 +130,7 @@ def agreement_document(agreement: Agreement) -> Document:
             }
             for row in agreement.rows
         ],
+        "problems": _problems(problems),
     }
 
 
@@ -188,8 +195,7 @@ def accounting(sums: Accounting) -> Document:
     }
 
 
-def problems(items: Iterable[Problem]) -> list[Document]:
-    """Lines that could not be used."""
+def _problems(items: Iterable[Problem]) -> list[Document]:
     return [{"file": p.file, "line": p.line, "reason": p.reason, "remedy": p.remedy} for p in items]
 
 

@@ -24,13 +24,18 @@ def warn(text: str) -> None:
     _line(("note: ", Style.WARN), text)
 
 
-def tell_problems(problems: Sequence[Problem], accounting: Iterable[Accounting] = ()) -> None:
-    """Tell what of the input could not be used: the first few problems one by one, and how many rows were left out."""
+def tell_problems(
+    problems: Sequence[Problem], accounting: Iterable[Accounting] = (), *, listed_by: str = "--json"
+) -> None:
+    """Tell what of the input could not be used: the first few problems one by one, and how many rows were left out.
+
+    ``listed_by`` is the option, or the command, that lists all problems.
+    """
     for problem in problems[:MOST_PROBLEMS]:
         place = _place(problem.file, problem.line)
         _line(("skipped: ", Style.WARN), place, problem.reason, _remedy(problem.remedy))
     if len(problems) > MOST_PROBLEMS:
-        warn(f"{figures.plural(len(problems) - MOST_PROBLEMS, 'more problem')} like these; --json lists them all")
+        warn(f"{figures.plural(len(problems) - MOST_PROBLEMS, 'more problem')} like these; {listed_by} lists them all")
     skipped: dict[str, int] = {}
     rows = 0
     for sums in accounting:

@@ -44,6 +44,14 @@ def test_no_logs_at_all(own_home: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "CLAUDE_CONFIG_DIR" in capsys.readouterr().err
 
 
+def test_logs_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.jsonl").write_text('{"type": "session"}\n')
+    assert main(["summary", str(tmp_path)]) == ExitCode.UNREADABLE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"{tmp_path}: no session of Claude Code in here" in err
+
+
 def test_each_line_is_counted_once(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place(own_home / ".claude", "one")
     accounting = sums(capsys)["accounting"]

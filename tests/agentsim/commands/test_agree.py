@@ -32,8 +32,6 @@ def test_json_holds_the_matrix_and_the_problems(log: str, capsys: pytest.Capture
 def test_a_contradiction_is_a_finding(
     log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
     found = Agreement(
         labelled=1,
         matrix=((WRONG.reason, "AS201", WRONG.grade, 1),),

@@ -11,7 +11,7 @@ from agentsim.report.exits import ExitCode, Failure
 if TYPE_CHECKING:
     from agentsim.session import Problem, Session
 
-MOST_LISTED = 20
+MOST_LISTED = 8
 """Sessions named when one has to be chosen."""
 
 

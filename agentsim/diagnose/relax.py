@@ -14,20 +14,24 @@ import msgspec
 
 from agentsim.backends.modeled import NOTHING, SECOND, ModeledProvider
 from agentsim.backends.store import Entry
-from agentsim.diagnose.diff import cause_of, first_difference, shape_difference
-from agentsim.diagnose.relax_facts import SETTING_CAUSES, Named, Reading, Seen, Words, differing_settings
-from agentsim.diagnose.relax_words import boundary_sentence, code_of, explain, order_of
-from agentsim.diagnose.relaxation import Question, Relaxation, Relaxed, Rule, find_relaxed, smallest
+from agentsim.diagnose.diff import cause_of, first_difference
+from agentsim.diagnose.relax_causes import CauseFinder
+from agentsim.diagnose.relax_facts import Named, Reading, Seen, Words
+from agentsim.diagnose.relax_words import boundary_sentence
+from agentsim.diagnose.relaxation import Relaxation, find_relaxed
 from agentsim.diagnose.totals import in_equivalents, price_of_loss
 from agentsim.diagnose.uncached import is_served, uncached
 from agentsim.prices import default_book
 from agentsim.prompt import Prompt
 from agentsim.session import Request, Session, Usage
 from agentsim.simulate import arrivals_of
-from agentsim.verdict import Evidence, Kind, Place, Prediction, Verdict
+from agentsim.verdict import Kind, Prediction, Verdict
 
-_RULE_NAMES = {"shape": "shape_in_key", "lookback": "lookback", "minimum": "minimum"}
-"""Rules that a relaxation switches off, by their names in the rules file."""
+_BLOCKS = {
+    "ttl": "its entry had expired",
+    "readability": "its entry was not readable yet",
+    "model": "another model was used",
+}
 
 
 def judge_bodies(session: Session, provider: ModeledProvider | None = None) -> tuple[Verdict, ...]:
@@ -44,6 +48,7 @@ def judge_bodies(session: Session, provider: ModeledProvider | None = None) -> t
 class _Judge:
     def __init__(self, provider: ModeledProvider, session: Session) -> None:
         self._provider = provider
+        self._causes = CauseFinder(provider)
         self._compacted = {event.before for event in session.events if event.kind == "compaction"}
         self._seen: dict[str, Seen] = {}
         self._lanes: dict[str, Seen] = {}
@@ -108,7 +113,7 @@ class _Judge:
         rules = seen.asked.rules
         if not rules.ttl_grace and not rules.ttl_grace_long:
             return None
-        entry = find_relaxed(self._question(seen, 1), (Relaxation("ttl"),))
+        entry = find_relaxed(self._causes.question(seen, 1), (Relaxation("ttl"),))
         if entry is None or self._tokens_of(seen, entry) != read:
             return None
         grace = rules.ttl_grace_long if entry.ttl > rules.ttl_short * SECOND else rules.ttl_grace
@@ -189,7 +194,9 @@ class _Judge:
         if reading.tokens >= expected:
             return self._plain(seen, parent, "shorter", reading, expected=expected)
         words = Words()
-        return self._miss(seen, parent, self._unexplained(seen, parent, reading, words), words, expected, reading, None)
+        return self._miss(
+            seen, parent, self._causes.unexplained(seen, parent, reading, words), words, expected, reading, None
+        )
 
     def _rewound_to(
         self, seen: Seen, parent: Seen, common: int, shared: int, sibling: Seen | None, reading: Reading
@@ -219,14 +226,14 @@ class _Judge:
             return plain
         if shared < seen.prompt.section_end("tools"):
             return plain  # nobody can be asked to mark the middle of a list of tools
-        relaxed = self._relax(seen, sibling, shared)
+        relaxed = self._causes.relax(seen, sibling, shared)
         if relaxed is None or any(relaxation.rule in ("ttl", "model") for relaxation in relaxed):
             return plain
         words = Words()
         return self._miss(
             seen,
             sibling,
-            self._named(seen, sibling, relaxed, shared, words),
+            self._causes.named(seen, sibling, relaxed, shared, words),
             words,
             reading.tokens + lost,
             reading,
@@ -236,11 +243,11 @@ class _Judge:
     def _lost(self, seen: Seen, parent: Seen, common: int, expected: int, reading: Reading) -> Verdict:
         words = Words()
         if common >= parent.warm:
-            relaxed = self._relax(seen, parent, parent.warm)
+            relaxed = self._causes.relax(seen, parent, parent.warm)
             if relaxed is None:
-                found = self._unexplained(seen, parent, reading, words)
+                found = self._causes.unexplained(seen, parent, reading, words)
             else:
-                found = self._named(seen, parent, relaxed, parent.warm, words)
+                found = self._causes.named(seen, parent, relaxed, parent.warm, words)
             return self._finish(seen, parent, found, words, expected, reading)
         place = first_difference(parent.prompt, seen.prompt)
         assert place is not None
@@ -252,17 +259,22 @@ class _Judge:
                 return self._plain(seen, parent, "hit", reading, expected=expected)
         words.established.append(boundary_sentence(seen.prompt, common, front))
         found = Named(code, "proved", (), place)
-        unserved = min(front, expected) - reading.tokens
-        if unserved > 0 and code != "AS306":
-            relaxed = self._relax(seen, parent, common)
-            if relaxed is not None and unserved > expected - front:
-                found = self._named(seen, parent, relaxed, common, words)
+        unserved = 0 if code == "AS306" else min(front, expected) - reading.tokens
+        blocked = self._causes.blocked(seen, parent)
+        if blocked and unserved > expected - front:
+            # The change is the lesser part, and without it the read would have been lost all the same.
+            relaxed = self._causes.relax(seen, parent, common)
+            if relaxed is not None:
+                found = self._causes.named(seen, parent, relaxed, common, words)
                 found = found._replace(alternatives=(*found.alternatives, code), place=place)
-            elif relaxed is not None:
-                words.established.append(f"Of the equal front, {unserved:,} tokens were not read either.")
-        if self._is_expired(seen, parent):
-            words.established.append("Its entry had also expired by then: equal content would not have been read.")
-            found = found._replace(alternatives=(*found.alternatives, self._expiry_code(parent)))
+                return self._finish(seen, parent, found, words, expected, reading)
+        if unserved > 0:
+            words.established.append(f"Of the equal front, {unserved:,} tokens were not read either.")
+        also = tuple(self._causes.code(relaxation, seen, parent) for relaxation in blocked)
+        if also:
+            reasons = " and ".join(_BLOCKS.get(one.rule, f"{one.name} differs") for one in blocked)
+            words.established.append(f"Equal content would not have been read either: {reasons}.")
+        found = Named(code, "proved", also, place)
         return self._finish(seen, parent, found, words, expected, reading)
 
     def _finish(self, seen: Seen, parent: Seen, found: Named, words: Words, expected: int, reading: Reading) -> Verdict:
@@ -279,103 +291,6 @@ class _Judge:
             kind = "miss"
         verdict = self._miss(seen, parent, found, words, expected, reading, parent)
         return verdict if kind == "miss" else msgspec.structs.replace(verdict, kind=kind)
-
-    def _relax(self, seen: Seen, reference: Seen, target: int) -> Relaxed | None:
-        """The smallest set of rules whose relaxation restores the read up to ``target`` blocks."""
-        hit = self._provider.find(seen.request, seen.asked, seen.now)
-        if hit is not None and hit.length >= target:
-            return None  # by the rules it can be read as it is: relaxing them explains nothing
-        candidates = [Relaxation("ttl"), Relaxation("lookback"), Relaxation("readability")]
-        for name, _, _ in differing_settings(reference.request, seen.request, seen.asked.rules):
-            candidates.append(Relaxation("setting", name))
-        if seen.asked.rules.shape_in_key:
-            candidates.append(Relaxation("shape"))
-        if reference.request.model != seen.request.model:
-            candidates.append(Relaxation("model"))
-        kept = any(marker.position + 1 == target for marker in reference.asked.usable)
-        below = any(marker.position + 1 == target for marker in reference.asked.breakpoints) and not kept
-        rule: Rule = "minimum" if below else "marker"
-        if not kept:
-            candidates.append(Relaxation(rule))
-        return smallest(self._question(seen, target, reference, rule), candidates)
-
-    def _question(
-        self, seen: Seen, target: int, reference: Seen | None = None, supposed_by: Rule = "marker"
-    ) -> Question:
-        supposed = None
-        if reference is not None and target > 0:
-            ttls = [marker.ttl for marker in reference.asked.breakpoints] or [reference.asked.rules.ttl_short]
-            supposed = self._provider.entry_of(reference.request, reference.asked, target, ttls[-1])
-            self._provider.store_of(reference.request).rewind_to(supposed, reference.now)
-        return Question(self._provider, seen.request, seen.asked, seen.now, target, supposed, supposed_by)
-
-    def _named(self, seen: Seen, reference: Seen, relaxed: Relaxed, target: int, words: Words) -> Named:
-        """The cause that a set of relaxations stands for, with its sentences."""
-        rules = seen.asked.rules
-        same_lane = reference.request.lane == seen.request.lane
-        ordered = sorted(relaxed, key=order_of)
-        codes = []
-        evidence: Evidence = "proved"
-        for relaxation in ordered:
-            code = code_of(relaxation, same_lane)
-            if code == "AS201":
-                code = self._expiry_code(reference)
-            codes.append(code)
-            explain(relaxation, seen, reference, target, words)
-            rule = f"settings.{relaxation.name}" if relaxation.rule == "setting" else _RULE_NAMES.get(relaxation.rule)
-            figure = rules.figure(rule) if rule is not None else None
-            if figure is not None and figure.confidence == "low":
-                evidence = "implied"
-                words.to_check.append(f"Whether the provider really works so; the source is weak: {figure.source}.")
-        if len(codes) > 1:
-            words.established.append("Neither alone explains it: only together do these restore the read.")
-        place: Place | None = None
-        if any(relaxation.rule == "shape" for relaxation in relaxed):
-            place = shape_difference(reference.prompt, seen.prompt)
-        return Named(codes[0], evidence, tuple(codes[1:]), place)
-
-    def _expiry_code(self, reference: Seen) -> str:
-        usable = reference.asked.usable
-        if usable and usable[-1].ttl > reference.asked.rules.ttl_short:
-            return "AS202"
-        return "AS203" if reference.had_long else "AS201"
-
-    def _is_expired(self, seen: Seen, parent: Seen) -> bool:
-        address = parent.asked.address
-        entry = address.space_at(parent.warm).entries.get(address.chain(parent.warm))
-        return entry is not None and not self._provider.store_of(parent.request).alive(entry, seen.now)
-
-    def _unexplained(self, seen: Seen, parent: Seen, reading: Reading, words: Words) -> Named:
-        """The model says that more should have been read. What could make it wrong, strongest first."""
-        rules, request = seen.asked.rules, seen.request
-        hit = reading.model_hit
-        words.established.append(
-            f"The prompt repeats that of request {parent.request.id}, and by the rules {reading.predicted:,} tokens "
-            f"could be read; {reading.tokens:,} were."
-        )
-        if hit is not None and seen.now < hit.readable + rules.readable_doubt * SECOND:
-            words.established.append(
-                f"It was sent within {rules.readable_doubt} s after the response that wrote the entry had begun; at "
-                "that time such requests often found it not readable yet."
-            )
-            words.to_check.append("Send the second request a little later and compare.")
-            return Named("AS501", "implied", (), None)
-        changed = differing_settings(parent.request, request, None)
-        if changed:
-            names = ", ".join(name for name, _, _ in changed)
-            words.established.append(f"Between the two requests changed: {names}.")
-            words.to_check.append(
-                "Which sections this setting re-keys for this model; the documentation leaves it open."
-            )
-            codes = tuple(dict.fromkeys(SETTING_CAUSES.get(name, "AS407") for name, _, _ in changed))
-            return Named(codes[0], "implied", codes[1:], None)
-        place = shape_difference(parent.prompt, seen.prompt)
-        if place is not None:
-            words.established.append("A message is written in another way: as a string, or as a list of one block.")
-            words.to_check.append("Whether this model's cache tells the two apart.")
-            return Named("AS127", "implied", ("AS503",), place)
-        words.to_check.append("Whether the entry was evicted early, or the request reached another cache.")
-        return Named("AS902" if reading.tokens == 0 else "AS901", "unexplained", ("AS503",), None)
 
     def _miss(
         self,

@@ -66,17 +66,22 @@ def find_relaxed(question: Question, relaxed: Relaxed) -> Entry | None:
     asked, now = question.asked, question.now
     supposed = question.supposed if question.supposed_by in rules else None
     store = question.provider.store_of(question.request)
-    spaces = [_spaces(question, relaxed, level) for level in range(3)]
-    plain = _by_plain_digest(spaces) if "shape" in rules else None
+    spaces: dict[int, list[Space]] = {}  # by section, as far as they are asked for
+    plain: dict[bytes, list[Entry]] | None = None
     for position in _positions(question, rules):
         length = position + 1
         level = SECTION_INDEX[asked.address.prompt[position].section]
         found: list[Entry] = []
-        for space in spaces[level]:
-            if plain is not None:
-                found += plain.get((id(space), asked.address.prompt.chain(length)), ())
-            elif (entry := space.entries.get(asked.address.chain(length))) is not None:
-                found.append(entry)
+        if level not in spaces:
+            spaces[level] = _spaces(question, relaxed, level)
+            if "shape" in rules:
+                plain = _by_plain_digest(spaces[level])
+        if plain is not None:
+            found += plain.get(asked.address.prompt.chain(length), ())
+        else:
+            for space in spaces[level]:
+                if (entry := space.entries.get(asked.address.chain(length))) is not None:
+                    found.append(entry)
         if (
             supposed is not None
             and supposed.length == length
@@ -140,10 +145,10 @@ def _like(own: Identity, ignored: set[str | None], any_model: bool) -> Callable[
     return wanted
 
 
-def _by_plain_digest(spaces: list[list[Space]]) -> dict[tuple[int, bytes], list[Entry]]:
-    found: dict[tuple[int, bytes], list[Entry]] = {}
-    for level in spaces:
-        for space in level:
-            for entry in space.entries.values():
-                found.setdefault((id(space), entry.plain), []).append(entry)
+def _by_plain_digest(spaces: list[Space]) -> dict[bytes, list[Entry]]:
+    """Entries by the digest that does not tell shapes apart. Positions only go down: one section after the other."""
+    found: dict[bytes, list[Entry]] = {}
+    for space in spaces:
+        for entry in space.entries.values():
+            found.setdefault(entry.plain, []).append(entry)
     return found

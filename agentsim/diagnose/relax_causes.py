@@ -1,0 +1,136 @@
+"""Names the cause of a read that was lost: which rules must be off to restore it, and what that says."""
+
+from __future__ import annotations
+
+from agentsim.backends.modeled import SECOND, ModeledProvider
+from agentsim.diagnose.diff import shape_difference
+from agentsim.diagnose.relax_facts import SETTING_CAUSES, Named, Reading, Seen, Words, differing_settings
+from agentsim.diagnose.relax_words import code_of, explain, order_of
+from agentsim.diagnose.relaxation import Question, Relaxation, Relaxed, Rule, smallest
+from agentsim.verdict import Evidence, Place
+
+_RULE_NAMES = {"shape": "shape_in_key", "lookback": "lookback", "minimum": "minimum"}
+"""Rules that a relaxation switches off, by their names in the rules file."""
+
+
+class CauseFinder:
+    """Asks a model, as it stands when a request arrives, what would have been read under other rules."""
+
+    def __init__(self, provider: ModeledProvider) -> None:
+        self._provider = provider
+
+    def relax(self, seen: Seen, reference: Seen, target: int) -> Relaxed | None:
+        """The smallest set of rules whose relaxation restores the read up to ``target`` blocks."""
+        hit = self._provider.find(seen.request, seen.asked, seen.now)
+        if hit is not None and hit.length >= target:
+            return None  # by the rules it can be read as it is: relaxing them explains nothing
+        candidates = [Relaxation("ttl"), Relaxation("lookback"), Relaxation("readability")]
+        for name, _, _ in differing_settings(reference.request, seen.request, seen.asked.rules):
+            candidates.append(Relaxation("setting", name))
+        if seen.asked.rules.shape_in_key:
+            candidates.append(Relaxation("shape"))
+        if reference.request.model != seen.request.model:
+            candidates.append(Relaxation("model"))
+        kept = any(marker.position + 1 == target for marker in reference.asked.usable)
+        below = any(marker.position + 1 == target for marker in reference.asked.breakpoints) and not kept
+        rule: Rule = "minimum" if below else "marker"
+        if not kept:
+            candidates.append(Relaxation(rule))
+        return smallest(self.question(seen, target, reference, rule), candidates)
+
+    def question(
+        self, seen: Seen, target: int, reference: Seen | None = None, supposed_by: Rule = "marker"
+    ) -> Question:
+        """The question whether ``target`` blocks could be read; with a reference, had it marked their end."""
+        supposed = None
+        if reference is not None and target > 0:
+            ttls = [marker.ttl for marker in reference.asked.breakpoints] or [reference.asked.rules.ttl_short]
+            supposed = self._provider.entry_of(reference.request, reference.asked, target, ttls[-1])
+            self._provider.store_of(reference.request).rewind_to(supposed, reference.now)
+        return Question(self._provider, seen.request, seen.asked, seen.now, target, supposed, supposed_by)
+
+    def named(self, seen: Seen, reference: Seen, relaxed: Relaxed, target: int, words: Words) -> Named:
+        """The cause that a set of relaxations stands for, with its sentences."""
+        rules = seen.asked.rules
+        ordered = sorted(relaxed, key=order_of)
+        codes = []
+        evidence: Evidence = "proved"
+        for relaxation in ordered:
+            codes.append(self.code(relaxation, seen, reference))
+            explain(relaxation, seen, reference, target, words)
+            rule = f"settings.{relaxation.name}" if relaxation.rule == "setting" else _RULE_NAMES.get(relaxation.rule)
+            figure = rules.figure(rule) if rule is not None else None
+            if figure is not None and figure.confidence == "low":
+                evidence = "implied"
+                words.to_check.append(f"Whether the provider really works so; the source is weak: {figure.source}.")
+        if len(codes) > 1:
+            words.established.append("Neither alone explains it: only together do these restore the read.")
+        place: Place | None = None
+        if any(relaxation.rule == "shape" for relaxation in relaxed):
+            place = shape_difference(reference.prompt, seen.prompt)
+        return Named(codes[0], evidence, tuple(codes[1:]), place)
+
+    def unexplained(self, seen: Seen, parent: Seen, reading: Reading, words: Words) -> Named:
+        """The model says that more should have been read. What could make it wrong, strongest first."""
+        rules, request = seen.asked.rules, seen.request
+        hit = reading.model_hit
+        if request.provider != parent.request.provider:
+            words.established.append(
+                f"Request {parent.request.id} went to {parent.request.provider} and this one to {request.provider}; "
+                "each has a cache of its own. The content is the same."
+            )
+            return Named("AS503", "proved")
+        words.established.append(
+            f"The prompt repeats that of request {parent.request.id}, and by the rules {reading.predicted:,} tokens "
+            f"could be read; {reading.tokens:,} were."
+        )
+        if hit is not None and seen.now < hit.readable + rules.readable_doubt * SECOND:
+            words.established.append(
+                f"It was sent within {rules.readable_doubt} s after the response that wrote the entry had begun; at "
+                "that time such requests often found it not readable yet."
+            )
+            words.to_check.append("Send the second request a little later and compare.")
+            return Named("AS501", "implied", (), None)
+        changed = differing_settings(parent.request, request, None)
+        if changed:
+            names = ", ".join(name for name, _, _ in changed)
+            words.established.append(f"Between the two requests changed: {names}.")
+            words.to_check.append(
+                "Which sections this setting re-keys for this model; the documentation leaves it open."
+            )
+            codes = tuple(dict.fromkeys(SETTING_CAUSES.get(name, "AS407") for name, _, _ in changed))
+            return Named(codes[0], "implied", codes[1:], None)
+        place = shape_difference(parent.prompt, seen.prompt)
+        if place is not None:
+            words.established.append("A message is written in another way: as a string, or as a list of one block.")
+            words.to_check.append("Whether this model's cache tells the two apart.")
+            return Named("AS127", "implied", ("AS503",), place)
+        words.to_check.append("Whether the entry was evicted early, or the request reached another cache.")
+        return Named("AS902" if reading.tokens == 0 else "AS901", "unexplained", ("AS503",), None)
+
+    def expiry_code(self, reference: Seen) -> str:
+        """Which lifetime ended: five minutes, an hour, or five minutes where it had been an hour."""
+        usable = reference.asked.usable
+        if usable and usable[-1].ttl > reference.asked.rules.ttl_short:
+            return "AS202"
+        return "AS203" if reference.had_long else "AS201"
+
+    def blocked(self, seen: Seen, parent: Seen) -> Relaxed:
+        """What would have kept the parent's entry from being read even if the content were the same."""
+        found: list[Relaxation] = []
+        address, now = parent.asked.address, seen.now
+        entry = address.space_at(parent.warm).entries.get(address.chain(parent.warm))
+        if entry is not None and not self._provider.store_of(parent.request).alive(entry, now):
+            found.append(Relaxation("ttl"))
+        if entry is not None and entry.readable > now:
+            found.append(Relaxation("readability"))
+        if parent.request.model != seen.request.model:
+            found.append(Relaxation("model"))
+        for name, _, _ in differing_settings(parent.request, seen.request, seen.asked.rules):
+            found.append(Relaxation("setting", name))
+        return tuple(found)
+
+    def code(self, relaxation: Relaxation, seen: Seen, reference: Seen) -> str:
+        """The code of the cause that one relaxed rule stands for."""
+        code = code_of(relaxation, reference.request.lane == seen.request.lane)
+        return self.expiry_code(reference) if relaxation.rule == "ttl" else code

@@ -14,7 +14,7 @@ import msgspec
 from agentsim.session import Problem, Session, Source
 from traces.exchanges import Exchange, raise_nothing_found, sessions_of
 from traces.headers import Told, told_by
-from traces.records import BadRow, Tally, decode, rows_of, tell_or_raise
+from traces.records import BadRow, Tally, rows_of, tell_or_raise
 from traces.replies import Reply, read_message
 from traces.sse import read_stream
 from traces.stamps import unix_nanoseconds
@@ -65,7 +65,7 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
     for path in paths:
         tally = Tally(path)
         try:
-            exchanges = list(_exchanges_of(path, tally))
+            exchanges = _exchanges_of(path, tally)
             name = os.path.basename(path).removesuffix(".jsonl")
             sessions = sessions_of(exchanges, format=NAME, name=name, tally=tally, files=(path,), seen=seen)
             if not sessions:
@@ -77,12 +77,10 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 
 def _exchanges_of(path: str, tally: Tally) -> Iterator[Exchange]:
-    for raw in rows_of(path):
+    for raw in rows_of(path, _pairs):
         tally.rows += 1
         try:
-            if raw.bad is not None:
-                raise raw.bad
-            pair = decode(_pairs, raw.data)
+            pair = raw.checked()
             if not is_messages_call(pair.request.url):
                 tally.not_billable += 1
                 continue

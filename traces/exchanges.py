@@ -6,18 +6,17 @@ here: which are billed, which are copies, what each prompt grew from, and how it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from hashlib import blake2b
 
 import msgspec
 
 from agentsim.bodies import BodyError, MessagesReader
-from agentsim.bodies.wire import Body, decode_body
 from agentsim.prompt import Prompt
 from agentsim.session import Event, EventKind, Problem, Request, Session, Source, Usage
 from agentsim.tokens import apportion
 from traces.lanes import Call, Known, LaneFinder
-from traces.records import BadRow, Tally, TraceError
+from traces.records import BadRow, Tally, TraceError, decode
 from traces.replies import Reply
 
 FIVE_MINUTES = 300
@@ -43,35 +42,62 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     betas: tuple[str, ...] = ()
 
 
-class _Options(msgspec.Struct, gc=False):
-    """Fields of a body that tell what a request is for."""
+class _Outline(msgspec.Struct, gc=False):
+    """As much of a body as is needed before it is read."""
 
+    messages: list[msgspec.Raw] | None = None
+    model: str | None = None
+    tools: list[msgspec.Raw] | None = None
     max_tokens: int | float | None = None
-    metadata: dict[str, msgspec.Raw] | None = None
+    metadata: msgspec.Raw = msgspec.Raw(b"")
 
 
-_options = msgspec.json.Decoder(_Options)
-_text = msgspec.json.Decoder(str)
-_session_inside = msgspec.json.Decoder(dict[str, msgspec.Raw])
+class _Metadata(msgspec.Struct, gc=False):
+    user_id: str | None = None
+    session_id: str | None = None
+
+
+_outlines = msgspec.json.Decoder(_Outline)
+_metadata = msgspec.json.Decoder(_Metadata)
 
 
 def sessions_of(
-    exchanges: Sequence[Exchange], *, format: str, name: str, tally: Tally, files: tuple[str, ...], seen: set[str]
+    exchanges: Iterable[Exchange], *, format: str, name: str, tally: Tally, files: tuple[str, ...], seen: set[str]
 ) -> list[Session]:
     """The sessions that these exchanges make up: one for each session they name, those that name none together.
 
-    ``name`` is the id of the latter. ``tally`` has counted the rows and learns here where they went; it becomes that of
-    the first session. ``seen`` holds the ids of replies already counted, and grows.
+    Each exchange is read as it comes and its body let go. ``name`` is the id of the session of those that name none.
+    ``tally`` has counted the rows and learns here where they went; it becomes that of the first session. ``seen`` holds
+    the ids of replies already counted, and grows.
     """
-    groups: dict[str, list[Exchange]] = {}
-    for exchange in sorted(exchanges, key=_by_start):
-        groups.setdefault(exchange.session or session_in(exchange.body) or name, []).append(exchange)
-    built = [_Builder(key, format, tally, seen).build(group) for key, group in groups.items()]
+    groups: dict[str, _Builder] = {}
+    reader = MessagesReader()
+    for exchange in exchanges:
+        try:
+            outline = _outline(exchange)
+            key = exchange.session or session_in(bytes(outline.metadata)) or name
+            builder = groups.get(key)
+            if builder is None:
+                builder = groups[key] = _Builder(key, format, tally, seen, reader)
+            builder.take(exchange, outline)
+        except BadRow as bad:
+            tally.skip(exchange.source.line, bad, exchange.source.file)
+    built = [builder.build() for _, builder in sorted(groups.items(), key=lambda item: item[1].first())]
     sessions = [session for session in built if session.requests]
     if not sessions:
         return []
     first = msgspec.structs.replace(sessions[0], accounting=tally.accounting(), problems=tuple(tally.problems))
     return [msgspec.structs.replace(session, files=files) for session in (first, *sessions[1:])]
+
+
+def _outline(exchange: Exchange) -> _Outline:
+    reply = exchange.reply
+    if reply is not None and reply.usage is None and not _failed(exchange):
+        raise BadRow("no usage", "the response reports no counters")
+    try:
+        return decode(_outlines, exchange.body)
+    except BadRow as bad:
+        raise BadRow("not a Messages request", bad.detail or bad.reason) from None
 
 
 def raise_nothing_found(path: str, tally: Tally, problems: list[Problem] | None, wanted: str) -> None:
@@ -90,22 +116,20 @@ def raise_nothing_found(path: str, tally: Tally, problems: list[Problem] | None,
         raise TraceError(path, f"no {wanted} in it{why}", "check that this is the whole capture")
 
 
-def session_in(body: bytes) -> str | None:
-    """The session that a body's ``metadata.user_id`` names, as Claude Code writes it."""
-    try:
-        metadata = _options.decode(body).metadata or {}
-        user = _text.decode(metadata["user_id"])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError):
-        return None
+def session_in(metadata: bytes) -> str | None:
+    """The session that a body's ``metadata`` names in its ``user_id``, as Claude Code writes it."""
+    user = _decoded(metadata).user_id or ""
     _, found, session = user.rpartition("_session_")
     if found and session:
         return session
-    if user.startswith("{"):
-        try:
-            return _text.decode(_session_inside.decode(user.encode())["session_id"]) or None
-        except (msgspec.MsgspecError, UnicodeError, RecursionError, KeyError):
-            return None
-    return None
+    return _decoded(user.encode()).session_id or None if user.startswith("{") else None
+
+
+def _decoded(metadata: bytes) -> _Metadata:
+    try:
+        return decode(_metadata, metadata)
+    except BadRow:
+        return _Metadata()
 
 
 def _by_start(exchange: Exchange) -> tuple[bool, int, str, int]:
@@ -114,29 +138,52 @@ def _by_start(exchange: Exchange) -> tuple[bool, int, str, int]:
 
 
 class _Builder:
-    """Builds one session from its exchanges in order of their start."""
+    """Builds one session from its exchanges, which may come in any order."""
 
-    def __init__(self, id: str, format: str, tally: Tally, seen: set[str]) -> None:
+    def __init__(self, id: str, format: str, tally: Tally, seen: set[str], reader: MessagesReader) -> None:
         self.id = id
         self.format = format
         self.tally = tally
         self.seen = seen
-        self.reader = MessagesReader()
+        self.reader = reader
         self.prompts: dict[bytes, Prompt] = {}
+        self.calls: list[tuple[Exchange, Call]] = []
         self.requests: list[Request] = []
         self.events: list[Event] = []
         self.ids: set[str] = set()
         self.harness: str | None = None
 
-    def build(self, exchanges: Iterable[Exchange]) -> Session:
-        """The session; requests that cannot be read are told to the tally."""
-        calls: list[tuple[Exchange, Call]] = []
-        for exchange in exchanges:
-            try:
-                self._look_at(exchange)
-                calls.append((exchange, self._call(exchange)))
-            except BadRow as bad:
-                self.tally.skip(exchange.source.line, bad, exchange.source.file)
+    def first(self) -> tuple[bool, int, str, int]:
+        """Where the session's first exchange stands among others."""
+        return min((_by_start(exchange) for exchange, _ in self.calls), default=(True, 0, "", 0))
+
+    def take(self, exchange: Exchange, outline: _Outline) -> None:
+        """Read an exchange. Raises BadRow when its body is no Messages request."""
+        guess = _guess(outline)
+        try:
+            read = self.reader.read(exchange.body, self.prompts.get(guess))
+        except BodyError as error:
+            raise BadRow("not a Messages request", str(error)) from None
+        self.prompts[guess] = read.prompt
+        settings = read.settings
+        if exchange.betas and not any(name == "betas" for name, _ in settings):
+            betas = msgspec.json.encode(sorted(set(exchange.betas))).decode()
+            settings = tuple(sorted((*settings, ("betas", betas))))
+        call = Call(
+            prompt=read.prompt,
+            model=read.model or (exchange.reply.model if exchange.reply is not None else None) or "",
+            settings=settings,
+            start=exchange.start,
+            end=exchange.end,
+            max_tokens=outline.max_tokens if isinstance(outline.max_tokens, int) else None,
+            tools=len(outline.tools or ()),
+            messages=len(outline.messages or ()),
+        )
+        self.calls.append((msgspec.structs.replace(exchange, body=b""), call))
+
+    def build(self) -> Session:
+        """The session of what was taken."""
+        calls = sorted(self.calls, key=lambda item: _by_start(item[0]))
         lanes = LaneFinder(call for _, call in calls)
         for exchange, call in calls:
             self._add(exchange, call, lanes)
@@ -149,39 +196,6 @@ class _Builder:
             events=tuple(self.events),
             harness=self.harness,
         )
-
-    def _look_at(self, exchange: Exchange) -> None:
-        reply = exchange.reply
-        if reply is not None and reply.usage is None and not _failed(exchange):
-            raise BadRow("no usage", "the response reports no counters")
-
-    def _call(self, exchange: Exchange) -> Call:
-        try:
-            parts = decode_body(exchange.body)
-            guess = self._guess(parts)
-            read = self.reader.read(exchange.body, self.prompts.get(guess))
-        except BodyError as error:
-            raise BadRow("not a Messages request", str(error)) from None
-        self.prompts[guess] = read.prompt
-        settings = read.settings
-        if exchange.betas and not any(name == "betas" for name, _ in settings):
-            betas = msgspec.json.encode(sorted(set(exchange.betas))).decode()
-            settings = tuple(sorted((*settings, ("betas", betas))))
-        return Call(
-            prompt=read.prompt,
-            model=read.model or (exchange.reply.model if exchange.reply is not None else None) or "",
-            settings=settings,
-            start=exchange.start,
-            end=exchange.end,
-            max_tokens=_max_tokens(exchange.body),
-            tools=len(parts.tools or ()),
-            messages=len(parts.messages),
-        )
-
-    def _guess(self, parts: Body) -> bytes:
-        """By what a conversation can be told before its prompt is read: its model and its first message."""
-        first = bytes(parts.messages[0]) if parts.messages else b""
-        return blake2b(first, digest_size=16, key=(parts.model or "").encode()[:64]).digest()
 
     def _add(self, exchange: Exchange, call: Call, lanes: LaneFinder) -> None:
         reply = exchange.reply
@@ -246,12 +260,10 @@ def _failed(exchange: Exchange) -> bool:
     return exchange.status is not None and exchange.status >= 400
 
 
-def _max_tokens(body: bytes) -> int | None:
-    try:
-        count = _options.decode(body).max_tokens
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    return count if isinstance(count, int) else None
+def _guess(outline: _Outline) -> bytes:
+    """By what a conversation can be told before its prompt is read: its model and its first message."""
+    first = bytes(outline.messages[0]) if outline.messages else b""
+    return blake2b(first, digest_size=16, key=(outline.model or "").encode()[:64]).digest()
 
 
 def _with_lifetime(usage: Usage | None, prompt: Prompt) -> Usage | None:

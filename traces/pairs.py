@@ -61,7 +61,7 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
     for path in paths:
         tally = Tally(path)
         try:
-            exchanges = list(_exchanges_of(path, tally))
+            exchanges = _exchanges_of(path, tally)
             name = os.path.splitext(os.path.basename(path))[0]
             sessions = sessions_of(exchanges, format=NAME, name=name, tally=tally, files=(path,), seen=seen)
             if not sessions:
@@ -73,12 +73,10 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 
 def _exchanges_of(path: str, tally: Tally) -> Iterator[Exchange]:
-    for raw in rows_of(path):
+    for raw in rows_of(path, _fields):
         tally.rows += 1
         try:
-            if raw.bad is not None:
-                raise raw.bad
-            yield exchange_of(decode(_fields, raw.data), Source(path, raw.line))
+            yield exchange_of(raw.checked(), Source(path, raw.line))
         except BadRow as bad:
             tally.skip(raw.line, bad)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -21,6 +21,8 @@ MAX_COUNT = 2**53
 
 MAX_PROBLEMS = 100
 """How many problems are described one by one; the accounting counts them all."""
+
+T = TypeVar("T")
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 """A token count as a row may state it: a whole number from 0 to 2^53, written as a number."""
@@ -48,8 +50,6 @@ REMEDIES = {
     "cannot be read": "check that it is a file you may read",
 }
 """What a person can do about each reason for which any reader skips a row."""
-
-T = TypeVar("T")
 
 
 class BadRow(ValueError):
@@ -90,12 +90,20 @@ def tell_or_raise(error: OSError, file: str, problems: list[Problem] | None) -> 
     problems.append(told)
 
 
-class RawRow(NamedTuple):
-    """The bytes of one JSON value of a file, with the number of its line; ``bad`` when they are known to be useless."""
+class Row(NamedTuple, Generic[T]):
+    """A row of a file: the number of its line, its bytes, and its value or what is wrong with it."""
 
     line: int
     data: bytes
-    bad: BadRow | None = None
+    value: T | None
+    bad: BadRow | None
+
+    def checked(self) -> T:
+        """The value. Raises the BadRow where there is none."""
+        if self.bad is not None:
+            raise self.bad
+        assert self.value is not None
+        return self.value
 
 
 class Tally:
@@ -137,11 +145,11 @@ def problem_of(file: str, line: int, bad: BadRow) -> Problem:
     return Problem(file=file, line=line, reason=str(bad), remedy=remedy)
 
 
-def rows_of(path: str) -> Iterator[RawRow]:
-    """The JSON values of a file, one a line, in order. Blank lines are no rows.
+def rows_of(path: str, decoder: msgspec.json.Decoder[T]) -> Iterator[Row[T]]:
+    """The rows of a file, one a line, in order, decoded. Blank lines are no rows.
 
-    Objects that ran together on one line (a program died between a row and its newline) come out one by one. A line
-    that is no JSON at all is one row with ``bad`` set. Raises OSError when the file cannot be read.
+    Objects that ran together on one line (a program died between a row and its newline) come out one by one. Raises
+    OSError when the file cannot be read.
     """
     for chunk in read_chunks(path):
         last = len(chunk.lines) - 1
@@ -149,43 +157,36 @@ def rows_of(path: str) -> Iterator[RawRow]:
             number = chunk.first + index
             if not line or line.isspace():
                 if number in chunk.overlong:
-                    yield RawRow(number, b"", BadRow("too long"))
+                    yield Row(number, b"", None, BadRow("too long"))
                 continue
-            yield from _rows_of_line(number, line, chunk.open_end and index == last)
+            try:
+                if not line.isascii():
+                    line.decode()
+                value = decoder.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                yield from _odd_rows(number, line, chunk.open_end and index == last, decoder)
+            else:
+                yield Row(number, line, value, None)
 
 
-def _rows_of_line(number: int, line: bytes, open_end: bool) -> Iterator[RawRow]:
-    if not line.isascii():
+def _odd_rows(number: int, line: bytes, open_end: bool, decoder: msgspec.json.Decoder[T]) -> Iterator[Row[T]]:
+    """The rows of a line that does not decode as one."""
+    from agentsim.bodies.wire import keep_lone_surrogates
+
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        # A cut may fall inside a character; the line is incomplete then, not wrongly encoded.
+        cut = open_end and error.end >= len(line) and len(line) - error.start < 4
+        yield Row(number, line, None, BadRow("incomplete" if cut else "not UTF-8"))
+        return
+    parts = split_objects(keep_lone_surrogates(line))
+    for part in parts:
         try:
-            line.decode()
-        except UnicodeDecodeError as error:
-            # A cut may fall inside a character; the line is incomplete then, not wrongly encoded.
-            cut = open_end and error.end >= len(line) and len(line) - error.start < 4
-            yield RawRow(number, line, BadRow("incomplete" if cut else "not UTF-8"))
-            return
-    try:
-        _any_value.decode(line)
-    except RecursionError:
-        yield RawRow(number, line, BadRow("nested too deep"))
-    except msgspec.MsgspecError:
-        from agentsim.bodies.wire import keep_lone_surrogates
-
-        line = keep_lone_surrogates(line)
-        parts = split_objects(line)
-        for part in parts:
-            yield RawRow(number, part, _fault_of(part, open_end and part is parts[-1]))
-    else:
-        yield RawRow(number, line)
-
-
-def _fault_of(part: bytes, open_end: bool) -> BadRow | None:
-    try:
-        _any_value.decode(part)
-    except RecursionError:
-        return BadRow("nested too deep")
-    except msgspec.MsgspecError:
-        return BadRow("incomplete" if open_end else "broken JSON")
-    return None
+            yield Row(number, part, decode(decoder, part), None)
+        except BadRow as bad:
+            cut = open_end and part is parts[-1] and bad.reason == "broken JSON"
+            yield Row(number, part, None, BadRow("incomplete") if cut else bad)
 
 
 def split_objects(line: bytes) -> list[bytes]:
@@ -249,6 +250,5 @@ def _misfit(message: str) -> BadRow:
     return BadRow("bad field", ", ".join(filter(None, (path, wanted[0].lower() if wanted else ""))))
 
 
-_any_value = msgspec.json.Decoder(msgspec.Raw)
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[][{}]', re.DOTALL)
 _MESSAGE = re.compile(r"^(.*?)(?: - at `\$\.?(.*)`)?$", re.DOTALL)

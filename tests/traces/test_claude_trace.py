@@ -26,10 +26,14 @@ from traces.claude_trace import read_sessions
 from traces.records import TraceError
 
 
+def sessions_in(path, problems=None):
+    return list(read_sessions([str(path)], problems))
+
+
 def read_all(folder, *rows, problems=None, raw=None):
     path = folder / "log.jsonl"
     path.write_bytes(jsonl(*rows) if raw is None else raw)
-    return list(read_sessions([str(path)], problems))
+    return sessions_in(path, problems)
 
 
 def read_one(folder, *rows):
@@ -259,7 +263,7 @@ REAL = "claude-trace/lemmy__claude-code-1.0.6-full-requests.jsonl"
 
 def test_a_real_capture(shared_data):
     """64 requests, 331,241 input tokens, 84.47 % of them read; a compaction and what came after it."""
-    (session,) = read_sessions([str(shared_data / REAL)])
+    (session,) = sessions_in(shared_data / REAL)
     assert (session.accounting.rows, session.accounting.used) == (64, 64)
     usages = [request.usage for request in session.requests]
     assert sum(found.total_input for found in usages) == 331_241

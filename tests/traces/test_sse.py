@@ -124,4 +124,4 @@ def test_a_cut_stream_never_invents_counters(cut):
         reply = read_stream(WHOLE[:cut])
     except BadRow:
         return
-    assert reply.usage in (Usage(fresh=4, write_other=100, read=3, output=n) for n in (5, 9))
+    assert reply.usage in [Usage(fresh=4, write_other=100, read=3, output=n) for n in (5, 9)]

@@ -29,7 +29,8 @@ from traces.agentsim1.wire import (
     UsageRow,
     nanoseconds,
 )
-from traces.records import BadRow, RawRow, Tally, TraceError, decode, rows_of, tell_or_raise
+from traces.records import BadRow, Tally, TraceError, decode, rows_of, tell_or_raise
+from traces.records import Row as RawRow
 
 _SECTIONS = {"tools": 0, "system": 1, "messages": 2}
 _NO_DIAGNOSIS = ProviderDiagnosis()
@@ -64,7 +65,7 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 def _sessions_of(path: str, problems: list[Problem] | None) -> Iterator[Session]:
     stray = Tally(path)
     session: _Session | None = None
-    for raw in rows_of(path):
+    for raw in rows_of(path, ROWS):
         try:
             row = _row(path, raw)
         except BadRow as bad:
@@ -87,15 +88,14 @@ def _sessions_of(path: str, problems: list[Problem] | None) -> Iterator[Session]
         problems += stray.problems
 
 
-def _row(path: str, raw: RawRow) -> Row:
-    if raw.bad is not None:
-        raise raw.bad
-    kind = decode(KINDS, raw.data)
-    if kind.record == "session" or (kind.record is None and kind.format is not None):
-        check_version(path, raw.line, kind.format)
-    elif kind.record not in ("request", "event"):
-        raise BadRow("unknown record", "neither session, request nor event")
-    return decode(ROWS, raw.data)
+def _row(path: str, raw: RawRow[Row]) -> Row:
+    if raw.bad is not None and raw.bad.reason in ("bad field", "bad counter", "not an object"):
+        kind = decode(KINDS, raw.data)
+        if kind.record == "session" or (kind.record is None and kind.format is not None):
+            check_version(path, raw.line, kind.format)
+        elif kind.record not in ("request", "event"):
+            raise BadRow("unknown record", "neither session, request nor event")
+    return raw.checked()
 
 
 def check_version(path: str, line: int, version: str | None) -> None:

@@ -6,7 +6,7 @@ import functools
 import json
 from pathlib import Path
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

@@ -4,8 +4,8 @@
 
 400 requests with 39 MB of bodies (``benchmarks/bodies_corpus.py``) are written twice: ``{capture}`` holds requests and
 responses as a logging proxy records them, which agentsim reads, and ``{trace}`` one record a line of provider, session,
-body and usage. Both hold the same bodies and the same counters. Whole processes are timed, start-up included; what of our
-time is spent on diagnosis alone, with the bodies read, is printed below the table.
+body and usage. Both hold the same bodies and the same counters. Whole processes are timed, start-up included; what of
+our time is spent on diagnosis alone, with the bodies read, is printed below the table.
 """
 
 from __future__ import annotations

@@ -11,7 +11,9 @@ Thinking of earlier turns is blanked in these dumps, so that it cannot be compar
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 
 import msgspec
 
@@ -55,15 +57,20 @@ class _Answered(msgspec.Struct, gc=False):
 
 
 class _Ask(msgspec.Struct):
+    """A request to be paired. ``contents`` are hashes of what its messages hold, ``last`` that of the last one, and
+    ``answers`` what the answers in its history say."""
+
     path: str
     time: int
-    body: bytes
     model: str | None
     last: bytes
-    history: frozenset[str]
+    contents: frozenset[bytes]
+    answers: frozenset[str]
 
 
 class _Answer(msgspec.Struct):
+    """A response to be paired."""
+
     path: str
     time: int
     reply: Reply
@@ -72,6 +79,7 @@ class _Answer(msgspec.Struct):
 
 _asked = msgspec.json.Decoder(_Asked)
 _answered = msgspec.json.Decoder(_Answered)
+_MARKER = re.compile(rb',?\s*"cache_control"\s*:\s*\{[^{}]*\}')
 _blocks = msgspec.json.Decoder(list[_Block])
 
 
@@ -118,7 +126,7 @@ def _by_folder(paths: Iterable[str], problems: list[Problem] | None) -> list[tup
     return [(folder, sorted(set(files))) for folder, files in sorted(folders.items())]
 
 
-def _paired(files: Sequence[str], tally: Tally) -> list[Exchange]:
+def _paired(files: Sequence[str], tally: Tally) -> Iterator[Exchange]:
     asks: list[_Ask] = []
     answers: list[_Answer] = []
     for path in files:
@@ -142,7 +150,18 @@ def _paired(files: Sequence[str], tally: Tally) -> list[Exchange]:
     for answer in answers:
         if answer.path not in paired:
             tally.tell(1, BadRow("no request", "a response that no request here belongs to"), answer.path)
-    return [_exchange(ask, pairs.get(ask.path)) for ask in asks]
+    for ask in sorted(asks, key=_by_time):
+        # The body is read again: a folder may hold more than memory does.
+        try:
+            body, _ = _content(ask.path)
+        except (BadRow, OSError):
+            tally.skip(1, BadRow("cannot be read", "the file changed while it was read"), ask.path)
+        else:
+            yield _exchange(ask, body, pairs.get(ask.path))
+
+
+def _by_time(file: _Ask | _Answer) -> tuple[int, str]:
+    return (file.time, file.path)
 
 
 def _content(path: str) -> tuple[bytes, int]:
@@ -165,13 +184,18 @@ def _ask(path: str, time: int, data: bytes) -> _Ask:
         if bad.reason == "broken JSON":
             raise
         raise BadRow("not a Messages request", bad.detail) from None
-    history = frozenset(
+    answers = frozenset(
         said
         for message in asked.messages
         if message.role == "assistant" and (said := _said(_blocks_of(message.content))) is not None
     )
-    last = bytes(asked.messages[-1].content) if asked.messages else b""
-    return _Ask(path, time, data, asked.model, last, history)
+    contents = [_content_hash(message.content) for message in asked.messages]
+    return _Ask(path, time, asked.model, contents[-1] if contents else b"", frozenset(contents), answers)
+
+
+def _content_hash(content: msgspec.Raw) -> bytes:
+    """A message's content without breakpoints, which move on from one request to the next."""
+    return blake2b(_MARKER.sub(b"", bytes(content)), digest_size=16).digest()
 
 
 def _blocks_of(content: msgspec.Raw) -> list[_Block]:
@@ -205,9 +229,9 @@ def _said(blocks: Iterable[_Block]) -> str | None:
 
 def _pair(asks: Sequence[_Ask], answers: Sequence[_Answer]) -> dict[str, _Answer]:
     """Which response belongs to which request, by the request's path."""
-    waiting = sorted(asks, key=lambda ask: (ask.time, ask.path))
+    waiting = sorted(asks, key=_by_time)
     pairs: dict[str, _Answer] = {}
-    for answer in sorted(answers, key=lambda answer: (answer.time, answer.path)):
+    for answer in sorted(answers, key=_by_time):
         fitting = [ask for ask in waiting if _same_model(ask.model, answer.reply.model)]
         before = [ask for ask in fitting if ask.time <= answer.time]
         # Copying a folder loses its times; then any request of that model may be meant.
@@ -225,16 +249,11 @@ def _pair(asks: Sequence[_Ask], answers: Sequence[_Answer]) -> dict[str, _Answer
 def _continued_with(choice: Sequence[_Ask], asks: Sequence[_Ask], said: str) -> _Ask | None:
     """The request whose last message stands in a later request that holds this answer too."""
     for later in asks:
-        if said in later.history:
+        if said in later.answers:
             for ask in choice:
-                if said not in ask.history and ask.last and _without_markers(ask.last) in _without_markers(later.body):
+                if said not in ask.answers and ask.last in later.contents:
                     return ask
     return None
-
-
-def _without_markers(data: bytes) -> bytes:
-    """JSON without breakpoints, which move on from one request to the next."""
-    return data.replace(b',"cache_control":{"type":"ephemeral"}', b"")
 
 
 def _same_model(asked: str | None, answered: str | None) -> bool:
@@ -244,12 +263,12 @@ def _same_model(asked: str | None, answered: str | None) -> bool:
     return answered.startswith(asked.removesuffix("-latest")) or asked.startswith(answered)
 
 
-def _exchange(ask: _Ask, answer: _Answer | None) -> Exchange:
+def _exchange(ask: _Ask, body: bytes, answer: _Answer | None) -> Exchange:
     request_id = None
     if answer is not None:
         request_id = os.path.basename(answer.path).removesuffix(RESPONSE_END)
     return Exchange(
-        body=ask.body,
+        body=body,
         source=Source(ask.path, 1),
         reply=None if answer is None else answer.reply,
         start=ask.time,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traces.lines import MAX_LINE_BYTES
 from traces.records import MAX_PROBLEMS, BadRow, Count, Tally, counter, decode, rows_of, split_objects
 
 
@@ -82,6 +85,23 @@ def test_the_typed_decoder_refuses_the_same_counts(text):
     with pytest.raises(BadRow) as caught:
         decode(USAGE, b'{"input_tokens":' + text + b"}")
     assert (caught.value.reason, caught.value.detail) == ("bad counter", "input_tokens")
+
+
+def test_a_line_that_is_too_long_costs_only_itself(tmp_path):
+    path = tmp_path / "log.jsonl"
+    with path.open("wb") as file:
+        file.write(b'{"a":1}\n{"b":"')
+        file.seek(MAX_LINE_BYTES + 1000)  # a hole: no bytes on the disk
+        file.write(b'"}\n{"c":3}\n')
+    rows = [(row.line, row.bad and row.bad.reason) for row in rows_of(str(path), ANY)]
+    assert rows == [(1, None), (2, "too long"), (3, None)]
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="not a regular file"):
+        next(rows_of(str(path), ANY))
 
 
 def test_a_message_never_quotes_the_input():

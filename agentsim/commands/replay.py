@@ -60,7 +60,12 @@ def command(
     problems: list[Problem] = []
     session = choose_session(read_sessions(paths, problems), session_id)
     lane_id = choose_lane(session, lane) if lane is not None else None
-    diagnosis = diagnose(session, use_bodies=not usage_only, use_provider_diagnosis=not no_provider_diagnosis)
+    diagnosis = diagnose(
+        session,
+        use_bodies=not usage_only,
+        use_provider_diagnosis=not no_provider_diagnosis,
+        show_content=content,
+    )
     if as_json:
         from agentsim.report.as_json import replay_document, write_document
 

@@ -9,7 +9,7 @@ from agentsim.diagnose.facts import LaneMemory, RowFacts
 from agentsim.diagnose.from_session import facts_of
 from agentsim.diagnose.rows import judge_row
 from agentsim.diagnose.totals import Totals, add_up, in_equivalents, price_of_loss, price_of_unlogged, unlogged_base
-from agentsim.prices import PriceBook
+from agentsim.prices import default_book
 from agentsim.session import Row, Session, Usage
 from agentsim.verdict import Verdict
 
@@ -26,17 +26,23 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     by_bodies: bool
 
 
-def diagnose(session: Session, *, use_bodies: bool = True, use_provider_diagnosis: bool = True) -> Diagnosis:
+def diagnose(
+    session: Session, *, use_bodies: bool = True, use_provider_diagnosis: bool = True, show_content: bool = False
+) -> Diagnosis:
     """Judge every request of a session.
 
     With bodies the provider's rules are relaxed one by one until the read is restored; without them causes are
     eliminated by arithmetic. ``use_provider_diagnosis=False`` judges blind, as if the log held no word of the provider.
+    ``show_content`` puts excerpts around the first difference into each :class:`agentsim.verdict.Place`. Where a
+    request with a prompt has no reported usage, its row holds what the modeled provider says.
     """
     by_bodies = use_bodies and session.completeness == "full" and any(r.prompt is not None for r in session.requests)
     if by_bodies:
         from agentsim.diagnose.relax import judge_bodies
 
         verdicts = list(judge_bodies(session))
+        if show_content:
+            verdicts = _with_content(session, verdicts)
     else:
         verdicts = judge_rows(session, use_provider_diagnosis=use_provider_diagnosis)
     return _priced(session, verdicts, by_bodies)
@@ -73,15 +79,45 @@ def _with_later_reads(facts: list[RowFacts], verdicts: list[Verdict]) -> list[Ve
     return result
 
 
+def _with_content(session: Session, verdicts: list[Verdict]) -> list[Verdict]:
+    """The verdicts with excerpts of the two texts around the place where they part."""
+    from agentsim.diagnose.diff import first_difference
+
+    prompts = {request.id: request.prompt for request in session.requests}
+    result = []
+    for request, verdict in zip(session.requests, verdicts, strict=True):
+        old, new = prompts.get(verdict.compared_with or ""), request.prompt
+        if verdict.place is not None and old is not None and new is not None:
+            shown = first_difference(old, new, show=True)
+            if shown is not None and shown.block == verdict.place.block:
+                place = msgspec.structs.replace(verdict.place, before=shown.before, after=shown.after)
+                verdict = msgspec.structs.replace(verdict, place=place)
+        result.append(verdict)
+    return result
+
+
+def _modeled(session: Session) -> dict[str, Usage]:
+    """What the modeled provider bills for requests with a prompt whose usage was not reported, by id."""
+    if all(request.prompt is None or request.usage is not None for request in session.requests):
+        return {}
+    from agentsim.backends.modeled import ModeledProvider
+    from agentsim.simulate import scan
+
+    rows = scan(session, ModeledProvider(), price=False).rows
+    return {row.request.id: row.usage for row in rows if row.request.usage is None}
+
+
 def _priced(session: Session, verdicts: list[Verdict], by_bodies: bool) -> Diagnosis:
-    book = PriceBook()
+    book = default_book()
+    modeled = _modeled(session) if by_bodies else {}
     rows: list[Row] = []
     priced: list[Verdict] = []
     unlogged_cost = 0
     for request, verdict in zip(session.requests, verdicts, strict=True):
-        usage = request.usage or Usage()
-        card = book.card_for(request)
-        cost, equivalents = book.price(request)
+        usage = request.usage or modeled.get(request.id) or Usage()
+        billed = request if request.usage is not None else msgspec.structs.replace(request, usage=usage)
+        card = book.card_for(billed)
+        cost, equivalents = book.price(billed)
         if card is not None:
             if verdict.kind == "miss" and verdict.lost_cost is None:
                 lost_cost = price_of_loss(verdict.lost, usage, card)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import pairwise
 
 import msgspec
 
@@ -92,7 +93,7 @@ class ModeledProvider:
         assert prompt is not None
         rules = self.rules_of(request, now)
         breakpoints = prompt.breakpoints
-        if len(breakpoints) > 1:
+        if len(breakpoints) > 1 and any(a.position > b.position for a, b in pairwise(breakpoints)):
             breakpoints = tuple(sorted(breakpoints, key=_position))
         rejected = None
         if len(breakpoints) > rules.breakpoints:

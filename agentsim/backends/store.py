@@ -120,16 +120,21 @@ class PrefixStore:
         ``positions`` are the breakpoints, the last one first. With ``runs``, blocks of a run of tool_use (or of
         tool_result) count as one position. Changes nothing.
         """
-        chain, prompt, spaces = address.chain, address.prompt, address.spaces
+        chain, prompt = address.chain, address.prompt
+        spaces = address.spaces
+        tools, system, messages = spaces[0].entries, spaces[1].entries, spaces[2].entries
         floor = -1
         for position in positions:
             stop = max(position - lookback, -1) if not runs else reach(prompt, position, lookback, runs)
             # The windows of two breakpoints may overlap: what the later one tested need not be tested again.
             start = position if floor < 0 else min(position, floor)
             while start > stop:
-                entry = spaces[SECTION_INDEX[prompt[start].section]].entries.get(chain(start + 1))
-                if entry is not None and entry.readable <= now and self.alive(entry, now):
-                    return entry
+                digest = chain(start + 1)
+                # Looking in all three is cheaper than asking each time which section the block belongs to.
+                if digest in messages or digest in system or digest in tools:
+                    entry = spaces[SECTION_INDEX[prompt[start].section]].entries.get(digest)
+                    if entry is not None and entry.readable <= now and self.alive(entry, now):
+                        return entry
                 start -= 1
             floor = stop
             if floor < 0:

@@ -15,7 +15,7 @@ import msgspec
 
 from agentsim.session import Problem, Session
 from traces.lines import BOM, open_regular
-from traces.records import TraceError
+from traces.records import Told, TraceError
 from traces.walk import Found, find
 
 HEAD_BYTES = 64 * 1024
@@ -95,11 +95,11 @@ def read(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterato
     """The sessions of files and folders, whatever their formats, each request counted once within a format.
 
     The order depends on the names of the files and not on the order of ``paths``. A file that was named and is of no
-    known format raises TraceError (an OSError). What else is wrong is told in ``problems``. Without that list, a file
-    that was named and could not be used raises TraceError once the others are read. An input without any session raises
-    it in either case.
+    known format raises TraceError (an OSError). What else is wrong is told in ``problems`` once all was read. Without
+    that list, a file that was named and could not be used raises TraceError once the others are read. An input without
+    any session raises it in either case.
     """
-    told: list[Problem] = [] if problems is None else problems
+    told = Told()
     groups: dict[Format, list[str]] = {}
     found = find(paths, told.append)
     for file in found:
@@ -112,8 +112,10 @@ def read(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterato
             for session in format.reader.read_sessions(groups[format], told):
                 count += 1
                 yield session
+    if problems is not None:
+        problems += told
     named = frozenset(file.path for file in found if file.named)
-    faults = [problem for problem in told if problem.file in named]
+    faults = [problem for problem in told.unusable if problem.file in named]
     if not count or (faults and problems is None):
         raise _nothing_found(paths, faults or told)
 

@@ -79,6 +79,14 @@ class TraceError(OSError):
         return f"{place}: {self.reason}; {self.remedy}"
 
 
+class Told(list[Problem]):
+    """Problems that were told, and among them those of files of which nothing could be used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unusable: list[Problem] = []
+
+
 def tell_or_raise(error: OSError, file: str, problems: list[Problem] | None) -> None:
     """Tell of a file that could not be read, so that the next one can be; raise the error where nobody listens."""
     if problems is None:
@@ -88,6 +96,8 @@ def tell_or_raise(error: OSError, file: str, problems: list[Problem] | None) -> 
     else:
         told = Problem(file=file, line=0, reason=error.strerror or str(error), remedy=REMEDIES["cannot be read"])
     problems.append(told)
+    if isinstance(problems, Told):
+        problems.unusable.append(told)
 
 
 class Row(NamedTuple, Generic[T]):

@@ -153,6 +153,12 @@ def test_a_named_file_that_fails_is_not_hidden_by_one_that_works(tmp_path):
     assert problems
 
 
+def test_a_copy_is_no_fault(tmp_path):
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / name).write_bytes(TRACE_LINES)
+    assert len(list(read([str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")]))) == 1
+
+
 def test_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(OSError, match="nowhere"):
         list(read([str(tmp_path / "nowhere.jsonl")]))

@@ -20,7 +20,11 @@ IN_FLIGHT = 50_000_000
 """A request may start this many nanoseconds before the lane's last response was logged as ended."""
 
 MOST_COMPARED = 64
-"""Of so many lanes, the last used, all blocks are compared when nothing simpler finds the lane."""
+"""Of so many lanes, the last begun, all blocks are compared when nothing simpler finds the lane. A log of many
+unrelated requests would take for ever otherwise."""
+
+MOST_ALIKE = 256
+"""As many lanes with one first message, the last begun, are looked at."""
 
 _SUMMARY_TEXT = 20_000
 
@@ -105,6 +109,7 @@ class LaneFinder:
     def __init__(self, calls: Iterable[Call]) -> None:
         self._models = frozenset(call.model for call in calls if call.tools)
         self._states: list[LaneState] = []
+        self._by_first_message: dict[tuple[bytes, ...], list[LaneState]] = {}
         self._helpers: dict[tuple[str, bytes, bool], LaneState] = {}
         self._counts: dict[str, int] = {}
         self._order: list[Lane] = []
@@ -129,18 +134,21 @@ class LaneFinder:
         state, after_compaction = self._best(call)
         if state is None:
             state = self._begin(call)
+        alike = self._by_first_message.setdefault(first_message(call.prompt), [])
+        if state not in alike[-MOST_ALIKE:]:
+            alike.append(state)
         purpose = state.lane.purpose
         if state.last is not None and not after_compaction and _summarises(call, state.last.call):
             purpose = "summary"
         return Place(state, purpose, _grew_from(state, call), after_compaction)
 
     def _best(self, call: Call) -> tuple[LaneState | None, bool]:
-        free = [state for state in self._states if state.last is not None and not state.in_flight_at(call.start)]
         best: LaneState | None = None
         best_rank = (0, 0, False)
         first = first_message(call.prompt)
-        for state in free:
-            assert state.last is not None
+        for state in self._by_first_message.get(first, ())[-MOST_ALIKE:]:
+            if state.last is None or state.in_flight_at(call.start):
+                continue
             last = state.last.call.prompt
             front = last.common_length(call.prompt)
             if front == len(last) and front > last.section_end("system"):
@@ -154,11 +162,12 @@ class LaneFinder:
                 best, best_rank = state, rank
         if best is not None:
             return best, False
-        blocks = message_blocks(call.prompt)
-        for state in free[: -MOST_COMPARED - 1 : -1]:
+        recent = [state for state in self._states[: -MOST_COMPARED - 1 : -1] if not state.in_flight_at(call.start)]
+        blocks = message_blocks(call.prompt) if recent else frozenset[bytes]()
+        for state in recent:
             if state.shares_most(blocks):
                 return state, False
-        for state in reversed(free):
+        for state in recent:
             ordinary = state.last_ordinary
             if state.summarised and ordinary is not None and _same_head(ordinary.call.prompt, call.prompt):
                 return state, True

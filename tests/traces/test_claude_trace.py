@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 import pytest
 
@@ -283,3 +285,13 @@ def test_a_real_capture(shared_data):
     assert before.prompt.common_length(summary.prompt) == 0
     assert before.prompt.section_end("system") <= after.prompt.common_length(before.prompt) < len(before.prompt)
     assert [event.before for event in session.events if event.kind == "compaction"] == [after.id]
+
+
+def test_many_unrelated_requests_are_read_in_linear_time(tmp_path):
+    """3,000 conversations of one request: comparing each with all others would be 4.5 million comparisons."""
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(jsonl(*(pair(body(user(f"task {n}")), response(f"m{n}"), at=n * 2) for n in range(3000))))
+    began = time.process_time()
+    (session,) = sessions_in(path)
+    assert len(session.lanes) == 3000
+    assert time.process_time() - began < 6  # 0.6 s where this was written

@@ -22,6 +22,11 @@ class BenchmarkError(RuntimeError):
     """A program could not be run, or gave a wrong answer."""
 
 
+def _environment() -> dict[str, str]:
+    """This process's environment, but that Python programs keep their compiled modules, as installed ones do."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 @dataclass(frozen=True)
 class Program:
     """A program to be timed: its name and its command line, with variables of its environment before it."""
@@ -91,7 +96,7 @@ def run(program: Program, keep_output: bool = False) -> tuple[Run, str]:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=errors,
-                env={**os.environ, **dict(program.environment)},
+                env={**_environment(), **dict(program.environment)},
             )
         except OSError as error:
             raise BenchmarkError(f"{program.name}: {error}") from error

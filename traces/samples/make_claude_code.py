@@ -1,6 +1,6 @@
 """Writes ``claude-code.jsonl``: an invented session as Claude Code logs it, with a loss of each common kind.
 
-    python -m traces.samples.make_claude_code
+python -m traces.samples.make_claude_code
 """
 
 from __future__ import annotations

@@ -134,6 +134,7 @@ class ModeledProvider:
             store.touch(asked.address, hit, now, asked.used)
         written = []
         read_length = 0 if hit is None else hit.length
+        after = hit
         for marker in asked.usable:
             length = marker.position + 1
             if length == read_length:
@@ -142,8 +143,10 @@ class ModeledProvider:
                 # Everything up to the hit is in the cache: an entry here costs nothing, and a living one is refreshed.
                 known = asked.address.space_at(length).entries.get(asked.address.chain(length))
                 if known is not None and store.alive(known, now):
+                    if rules.refresh != "none":
+                        store.refresh(known, asked.used)
                     continue
-            store.write(
+            entry = store.write(
                 asked.address,
                 length,
                 now,
@@ -151,9 +154,11 @@ class ModeledProvider:
                 readable=asked.readable,
                 ttl=marker.ttl * SECOND,
                 owner=request.id,
+                after=after if length > read_length else None,
             )
             if length > read_length:
                 written.append(length)
+                after = entry
         return tuple(written)
 
     def bill(self, request: Request, asked: Asked, hit: Entry | None) -> Usage:

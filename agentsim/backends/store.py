@@ -23,18 +23,30 @@ Identity = tuple[str, str, int, Pairs]
 Chain = Callable[[int], bytes]
 """The digest of the first so many blocks of a prompt, as the provider sees them."""
 
+_OPENING_BLOCKS = 4
+"""So many blocks of the messages make the opening of a conversation: agents with one task part soon after it."""
+
 
 class Entry:
     """What is kept at a breakpoint: the prefix of ``length`` blocks with ``digest``. Times are nanoseconds.
 
-    ``used`` is when its lifetime last began to count. ``seen`` is how far the store's log of reads has been taken into
-    account for it. Only the store changes an entry.
+    ``used`` is when its lifetime last began to count. ``log`` holds the reads that may have passed through it, and
+    ``seen`` is how many of them have been taken into account. Only the store changes an entry.
     """
 
-    __slots__ = ("dead", "digest", "length", "owner", "plain", "readable", "seen", "space", "ttl", "used")
+    __slots__ = ("dead", "digest", "length", "log", "owner", "plain", "readable", "seen", "space", "ttl", "used")
 
     def __init__(
-        self, space: Space, digest: bytes, plain: bytes, length: int, used: int, readable: int, ttl: int, owner: str
+        self,
+        space: Space,
+        digest: bytes,
+        plain: bytes,
+        length: int,
+        used: int,
+        readable: int,
+        ttl: int,
+        owner: str,
+        log: Log,
     ) -> None:
         self.space = space
         self.digest = digest
@@ -44,8 +56,26 @@ class Entry:
         self.readable = readable
         self.ttl = ttl
         self.owner = owner
+        self.log = log
         self.seen = 0
         self.dead = False
+
+
+class Log:
+    """Reads in the order of their times: when, from when the lifetime counts, how many blocks, and of which prompt."""
+
+    __slots__ = ("latest", "reads", "times")
+
+    def __init__(self) -> None:
+        self.latest = 0
+        self.times: list[int] = []
+        self.reads: list[tuple[int, int, Address]] = []
+
+    def add(self, now: int, used: int, length: int, address: Address) -> None:
+        """Append a read."""
+        self.latest = max(self.latest, used)
+        self.times.append(now)
+        self.reads.append((used, length, address))
 
 
 class Space:
@@ -65,9 +95,10 @@ Spaces = tuple[Space, Space, Space]
 class Address:
     """A prompt as a provider looks it up: its digests, and the space of each section."""
 
-    __slots__ = ("chain", "prompt", "spaces")
+    __slots__ = ("_opening", "chain", "prompt", "spaces")
 
     def __init__(self, prompt: Prompt, spaces: Spaces, chain: Chain | None = None) -> None:
+        self._opening: int | None = None
         self.prompt = prompt
         self.spaces = spaces
         self.chain: Chain = prompt.chain if chain is None else chain
@@ -76,20 +107,29 @@ class Address:
         """Where the prefix of so many blocks is kept."""
         return self.spaces[SECTION_INDEX[self.prompt[length - 1].section]]
 
+    @property
+    def opening(self) -> int:
+        """How many blocks tell one conversation from another: tools, system, and the first few of the messages."""
+        if self._opening is None:
+            self._opening = self.prompt.section_end("system") + _OPENING_BLOCKS
+        return self._opening
+
 
 class PrefixStore:
     """Entries at breakpoints. Times only move forward: an earlier ``now`` than before is a ValueError.
 
     ``refresh_ancestors`` says whether reading an entry also starts the lifetime of the entries in front of it on the
     same chain anew. They are not touched at once: the reads are logged, and an entry that looks expired is brought up
-    to date when it is next asked for. So a read costs the same however long the chain is.
+    to date when it is next asked for. So a read costs the same however long the chain is. Each conversation has a log
+    of its own, so that many of them at once do not slow each other down; entries too short to belong to one use a
+    common log, which holds all reads.
     """
 
     def __init__(self, *, refresh_ancestors: bool = True) -> None:
         self._refresh_ancestors = refresh_ancestors
         self._spaces: dict[Identity, Space] = {}
-        self._read_times: list[int] = []
-        self._reads: list[tuple[int, int, Address]] = []  # used, length, address
+        self._common = Log()
+        self._logs: dict[bytes, Log] = {}
         self._now: int | None = None
 
     def space(self, identity: Identity) -> Space:
@@ -146,44 +186,89 @@ class PrefixStore:
         self._advance(now)
         if entry.dead:  # it was read all the same: the provider kept it longer than the rules say
             entry.dead = False
-            entry.seen = len(self._reads)
+            entry.seen = len(entry.log.reads)
         entry.used = max(entry.used, used)
         if self._refresh_ancestors:
-            self._read_times.append(now)
-            self._reads.append((used, entry.length, address))
+            self._common.add(now, used, entry.length, address)
+            if entry.log is not self._common:
+                entry.log.add(now, used, entry.length, address)
+
+    def refresh(self, entry: Entry, used: int) -> None:
+        """Bring a living ancestor of the entry just read (see :meth:`touch`) up to date, which spares doing it later.
+
+        Without refreshing ancestors this does nothing.
+        """
+        if self._refresh_ancestors:
+            entry.used = max(entry.used, used)
+            if entry.log.latest <= used:  # no read before this one counts from a later time
+                entry.seen = len(entry.log.reads)
 
     def write(
-        self, address: Address, length: int, now: int, *, used: int, readable: int, ttl: int, owner: str
+        self,
+        address: Address,
+        length: int,
+        now: int,
+        *,
+        used: int,
+        readable: int,
+        ttl: int,
+        owner: str,
+        after: Entry | None = None,
     ) -> Entry:
-        """Keep the prefix of ``length`` blocks. ``ttl`` is in nanoseconds.
+        """Keep the prefix of ``length`` blocks. ``ttl`` is in nanoseconds; ``after`` is an entry in front of it, if
+        known.
 
         Where a living entry stands already (two requests sent together), the earlier readability and the later end of
         the lifetime count.
         """
         self._advance(now)
-        new = self.entry(address, length, used=used, readable=readable, ttl=ttl, owner=owner)
+        new = self.entry(address, length, used=used, readable=readable, ttl=ttl, owner=owner, after=after)
         old = new.space.entries.get(new.digest)
         if old is not None and self.alive(old, now):
             if used + ttl < old.used + old.ttl:
                 new.used, new.ttl = old.used, old.ttl
             if old.readable <= readable:
                 new.readable, new.owner = old.readable, old.owner
-        new.seen = len(self._reads)
+        new.seen = len(new.log.reads)
         new.space.entries[new.digest] = new
         return new
 
-    def entry(self, address: Address, length: int, *, used: int, readable: int, ttl: int, owner: str) -> Entry:
+    def entry(
+        self,
+        address: Address,
+        length: int,
+        *,
+        used: int,
+        readable: int,
+        ttl: int,
+        owner: str,
+        after: Entry | None = None,
+    ) -> Entry:
         """An entry as :meth:`write` would make it, without keeping it: to ask what would be had it been written."""
         space = address.space_at(length)
         plain = address.prompt.chain(length)
-        return Entry(space, address.chain(length), plain, length, used, readable, ttl, owner)
+        if after is not None and after.log is not self._common:
+            log = after.log  # the same conversation, known without counting its blocks
+        else:
+            log = self._log(address, length)
+        return Entry(space, address.chain(length), plain, length, used, readable, ttl, owner, log)
 
     def rewind_to(self, entry: Entry, written: int) -> None:
         """Let an entry that was not kept take part in the reads logged since ``written``."""
-        entry.seen = bisect_left(self._read_times, written)
+        entry.seen = bisect_left(entry.log.times, written)
+
+    def _log(self, address: Address, length: int) -> Log:
+        """Where reads through a prefix of so many blocks are logged."""
+        if length < address.opening:
+            return self._common
+        key = address.chain(address.opening)
+        log = self._logs.get(key)
+        if log is None:
+            log = self._logs[key] = Log()
+        return log
 
     def _catch_up(self, entry: Entry) -> None:
-        times, reads = self._read_times, self._reads
+        times, reads = entry.log.times, entry.log.reads
         index, level = entry.seen, entry.space.identity[2]
         while index < len(reads) and times[index] <= entry.used + entry.ttl:
             used, length, address = reads[index]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentsim.backends.store import Address, Entry, PrefixStore
@@ -31,47 +31,58 @@ class DictModel:
                     return position + 1
         return 0
 
-    def serve(self, names: tuple[str, ...], markers: list[int], now: int, wait: int) -> int:
+    def serve(self, names: tuple[str, ...], markers: list[int], now: int, used: int, wait: int) -> int:
         hit = self.find(names, markers, now)
         for length in range(1, hit + 1):
             if self.alive(names[:length], now):
-                self.entries[names[:length]][0] = now
+                self.entries[names[:length]][0] = max(self.entries[names[:length]][0], used)
         for marker in markers:
             prefix = names[: marker + 1]
             readable = now + wait
             if self.alive(prefix, now):
                 readable = min(readable, self.entries[prefix][1])
-            self.entries[prefix] = [now, readable]
+                used = max(used, self.entries[prefix][0])
+            self.entries[prefix] = [used, readable]
         return hit
 
 
 steps = st.lists(
     st.tuples(
-        st.lists(st.sampled_from("abc"), min_size=1, max_size=9),  # the blocks of a prompt
+        st.lists(st.sampled_from("ab"), min_size=1, max_size=9),  # the blocks of a prompt
         st.sets(st.integers(0, 8), min_size=1, max_size=3),  # its breakpoints
-        st.integers(0, 400),  # seconds since the request before
+        st.integers(0, 200),  # seconds since the request before
+        st.sampled_from([0, 0, 20, 150]),  # seconds from its start to its end, from which lifetimes count here
         st.integers(0, 5),  # seconds until it can be read
     ),
-    max_size=25,
+    max_size=30,
 )
 
 
-@given(steps=steps, lookback=st.integers(1, 4))
-def test_the_store_agrees_with_a_model_that_refreshes_every_ancestor_at_once(steps, lookback):
+@settings(max_examples=300)
+@given(steps=steps, lookback=st.integers(1, 6), at_once=st.booleans())
+def test_the_store_agrees_with_a_model_that_refreshes_every_ancestor_at_once(steps, lookback, at_once):
     store, model = PrefixStore(), DictModel(lookback)
     space = store.space(("", "m", 2, ()))
     now = 0
-    for number, (names, wanted, pause, wait) in enumerate(steps):
+    for number, (names, wanted, pause, lasts, wait) in enumerate(steps):
         now += pause
+        used = now + lasts
         markers = sorted({min(marker, len(names) - 1) for marker in wanted})
         body = prompt([block(name, 1) for name in names])
         address = Address(body, (space, space, space))
         hit = store.find(address, markers[::-1], now, lookback)
         if hit is not None:
-            store.touch(address, hit, now, now)
+            store.touch(address, hit, now, used)
+        after = None
         for marker in markers:
-            store.write(address, marker + 1, now, used=now, readable=now + wait, ttl=TTL, owner=str(number))
-        assert (0 if hit is None else hit.length) == model.serve(tuple(names), markers, now, wait)
+            known = space.entries.get(address.chain(marker + 1))
+            if at_once and hit is not None and marker + 1 <= hit.length and known and store.alive(known, now):
+                store.refresh(known, used)
+                continue
+            after = store.write(
+                address, marker + 1, now, used=used, readable=now + wait, ttl=TTL, owner=str(number), after=after
+            )
+        assert (0 if hit is None else hit.length) == model.serve(tuple(names), markers, now, used, wait)
 
 
 def address(store: PrefixStore, body: Prompt) -> Address:
@@ -163,3 +174,13 @@ def test_entries_of_another_identity_are_not_found():
     one, other = store.space(("", "m", 2, ())), store.space(("", "m", 2, (("tool_choice", "x"),)))
     write(store, Address(body, (one, one, one)), 3, 0)
     assert store.find(Address(body, (other, other, other)), [2], 1, 20) is None
+
+
+def test_refreshing_at_once_does_not_forget_an_earlier_read_that_counts_from_a_later_time():
+    store = PrefixStore()
+    at = address(store, prompt(texts(3)))
+    first, last = write(store, at, 1, 0), write(store, at, 3, 0)
+    store.touch(at, last, 10, 160)  # a long response: the lifetime counts from its end, for the first entry too
+    store.refresh(first, 20)
+    assert store.alive(first, 160 + TTL)
+    assert not store.alive(first, 160 + TTL + 1)

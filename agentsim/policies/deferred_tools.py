@@ -1,0 +1,157 @@
+"""Tools that come later are loaded by deferred discovery: their definitions stand where they were found."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from agentsim.policies.policy import Policy
+from agentsim.policies.rewriting import Regrown, changed, from_outside, made_block, moved, with_parents
+from agentsim.prompt import Block, Prompt
+from agentsim.session import Request, Session
+
+SCAFFOLD = made_block("scaffold of deferred tools", "tools", 0)
+"""What the provider puts in front of everything once tools may come later. Its size is not published."""
+
+
+class _Tools(msgspec.Struct):
+    """The tools of one request under the policy: the fixed list, and what was added after how many message blocks."""
+
+    fixed: list[Block]
+    added: list[tuple[int, Block]]
+    scaffold: bool
+
+
+class DeferredTools(Policy, frozen=True, kw_only=True):
+    """The list of tools of a lane's first request is kept; a tool that comes later is appended to the messages."""
+
+    name: ClassVar[str] = "deferred-tools"
+    summary: ClassVar[str] = (
+        "Load tools that come later by deferred discovery, with a placeholder from the first request."
+    )
+    assumes: ClassVar[str] = (
+        "The model finds and uses a tool that is defined late in the conversation as it does one at the front; a tool "
+        "that was taken away stays defined."
+    )
+    changes: ClassVar[str | None] = "later tool definitions stand in the messages instead of at the front"
+    how: ClassVar[dict[str, str]] = {
+        "claude-code": "Keep tool search on (the default), and do not set alwaysLoad for MCP servers that come late.",
+        "pi": "Built in for models that allow tool changes in mid-conversation.",
+        "own-code": "Set defer_loading on tools that may come later, one of them from the first request on, and add a "
+        "tool search tool.",
+    }
+    origin: ClassVar[str] = (
+        "The placeholder is Pi's: without one, the first change of tools was measured as a full miss."
+    )
+    stage: ClassVar[int] = 12
+    slots: ClassVar[tuple[str, ...]] = ("tools",)
+    needs_bodies: ClassVar[bool] = True
+
+    placeholder: bool = True
+    """Whether a tool is deferred from the first request on."""
+
+    def unsuited(self, session: Session) -> str | None:
+        """The tools of a lane never change."""
+        return "the tools of no lane change" if not _changing_lanes(session) else None
+
+    def rewrite(self, session: Session) -> Session:
+        """Freeze the tools of each lane, and append what comes later."""
+        grown = Regrown()
+        states: dict[str, _Tools] = {}
+        requests = []
+        for request, parent in with_parents(session):
+            if request.prompt is None or from_outside(request):
+                requests.append(request)
+                continue
+            before = states.get(parent.id) if parent is not None else None
+            state = self._state(request, parent, before)
+            states[request.id] = state
+            requests.append(changed(request, _prompt(grown, request, state)))
+        return msgspec.structs.replace(session, requests=tuple(requests))
+
+    def _state(self, request: Request, parent: Request | None, before: _Tools | None) -> _Tools:
+        prompt = request.prompt
+        assert prompt is not None
+        tools = _tools_of(prompt)
+        if before is None or parent is None or parent.prompt is None:
+            return _Tools(tools, [], self.placeholder)
+        head = prompt.section_end("system")
+        kept = _shared_messages(parent.prompt, prompt) if before.added else 0
+        known = {block.digest for block in before.fixed} | {block.digest for _, block in before.added}
+        new = [block for block in tools if block.digest not in known]
+        if new and not self.wants(request):
+            return _Tools(tools, [], before.scaffold)
+        # What stood behind a place that is no more (a rewind, a compaction) is found again at the end.
+        added = [(after if after <= kept else len(prompt) - head, block) for after, block in before.added]
+        added += [(len(prompt) - head, block) for block in new]
+        return _Tools(before.fixed, added, before.scaffold or bool(new))
+
+
+class DeferredToolsBare(DeferredTools, frozen=True, kw_only=True):
+    """The same without a placeholder: the first tool that comes later loses everything once."""
+
+    name: ClassVar[str] = "deferred-tools-bare"
+    summary: ClassVar[str] = "The same without the placeholder: the first late tool loses the whole cache once."
+    how: ClassVar[dict[str, str]] = {
+        "claude-code": "Not a choice: tool search defers from the start.",
+        "pi": "What versions without the placeholder did.",
+        "own-code": "Set defer_loading only on the tools that come later.",
+    }
+    origin: ClassVar[str] = ""
+
+    placeholder: bool = False
+
+
+def _tools_of(prompt: Prompt) -> list[Block]:
+    return [prompt[position] for position in range(prompt.section_end("tools"))]
+
+
+def _shared_messages(one: Prompt, other: Prompt) -> int:
+    """How many leading message blocks two prompts share, whatever stands in front of them."""
+    first, second = one.section_end("system"), other.section_end("system")
+    count, most = 0, min(len(one) - first, len(other) - second)
+    while count < most and one[first + count].digest == other[second + count].digest:
+        count += 1
+    return count
+
+
+def _changing_lanes(session: Session) -> set[str]:
+    """Lanes in which a request has a tool that its parent had not."""
+    lanes: set[str] = set()
+    for request, parent in with_parents(session):
+        if request.prompt is None or parent is None or parent.prompt is None or from_outside(request):
+            continue
+        if parent.lane != request.lane:
+            continue
+        end, before = request.prompt.section_end("tools"), parent.prompt.section_end("tools")
+        if end == before and request.prompt.chain(end) == parent.prompt.chain(before):
+            continue
+        known = {block.digest for block in _tools_of(parent.prompt)}
+        if any(block.digest not in known for block in _tools_of(request.prompt)):
+            lanes.add(request.lane)
+    return lanes
+
+
+def _prompt(grown: Regrown, request: Request, state: _Tools) -> Prompt:
+    prompt = request.prompt
+    assert prompt is not None
+    tools, system = prompt.section_end("tools"), prompt.section_end("system")
+    blocks = [SCAFFOLD] * state.scaffold + state.fixed
+    front = len(blocks)
+    blocks += [prompt[position] for position in range(tools, system)]
+    places = [min(position, front - 1) for position in range(tools)]
+    places += range(front, len(blocks))
+    late: dict[int, list[Block]] = {}
+    for after, block in state.added:
+        late.setdefault(after, []).append(block)
+    last = len(prompt) - system
+    for number in range(last + 1):
+        if number:
+            places.append(len(blocks))
+            blocks.append(prompt[system + number - 1])
+        for tool in late.get(number, ()):
+            blocks.append(msgspec.structs.replace(tool, section="messages", role="system", message=None, part=None))
+        if number and number in late:
+            places[-1] = len(blocks) - 1  # a marker on that block stands behind what was found there
+    return grown.grow(request, blocks, moved(prompt.breakpoints, places.__getitem__))

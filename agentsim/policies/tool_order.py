@@ -1,0 +1,71 @@
+"""Tools in one order: the one in which they first came."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from agentsim.policies.policy import Policy
+from agentsim.policies.rewriting import Regrown, changed, from_outside, moved, with_parents
+from agentsim.prompt import Block
+from agentsim.session import Request, Session
+
+
+class ToolOrder(Policy, frozen=True, kw_only=True):
+    """A lane's tools keep the order of its first request; new ones come last."""
+
+    name: ClassVar[str] = "tool-order"
+    summary: ClassVar[str] = "Tools always in the same order, new ones last."
+    assumes: ClassVar[str] = "The model does not care in which order its tools are listed."
+    changes: ClassVar[str | None] = "the same tools, in another order"
+    how: ClassVar[dict[str, str]] = {
+        "claude-code": "Give MCP servers fixed names, so that they are listed in the same order each time.",
+        "pi": "Register tools in a fixed order.",
+        "own-code": "Sort the tools by name, or keep a list that only grows.",
+    }
+    stage: ClassVar[int] = 10
+    needs_bodies: ClassVar[bool] = True
+
+    def unsuited(self, session: Session) -> str | None:
+        """The tools keep their order already."""
+        return "the tools keep their order already" if self.rewrite(session) == session else None
+
+    def rewrite(self, session: Session) -> Session:
+        """Put the tools of each request in the order of its lane."""
+        grown = Regrown()
+        orders: dict[str, list[Block]] = {}
+        requests: list[Request] = []
+        for request, parent in with_parents(session):
+            prompt = request.prompt
+            if prompt is None or from_outside(request):
+                requests.append(request)
+                continue
+            end = prompt.section_end("tools")
+            tools = [prompt[position] for position in range(end)]
+            order = orders.get(parent.id, []) if parent is not None else []
+            rank = {_key(block): number for number, block in enumerate(order)}
+            wanted = sorted(tools, key=lambda block: rank.get(_key(block), len(rank)))
+            if not self.wants(request):
+                wanted = tools
+            known = {_key(block) for block in order}
+            orders[request.id] = order + [block for block in wanted if _key(block) not in known]
+            if wanted == tools:
+                grown.keep(request)
+                requests.append(request)
+                continue
+            places = {id(block): number for number, block in enumerate(wanted)}
+            blocks = [*wanted, *(prompt[position] for position in range(end, len(prompt)))]
+
+            def place(
+                position: int, end: int = end, tools: list[Block] = tools, places: dict[int, int] = places
+            ) -> int:
+                # A marker on the last tool ends the list, whichever tool is last.
+                return position if position >= end - 1 else places[id(tools[position])]
+
+            requests.append(changed(request, grown.grow(request, blocks, moved(prompt.breakpoints, place))))
+        return msgspec.structs.replace(session, requests=tuple(requests))
+
+
+def _key(block: Block) -> str | bytes:
+    return block.name or block.digest

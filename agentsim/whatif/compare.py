@@ -1,0 +1,294 @@
+"""What would have been cheaper: sessions under policies, each alone and the best of them together.
+
+A saving is the cost of a session simulated as it was recorded minus its cost simulated under a policy. The simulation
+as recorded is first held against what the log reported; where it explains too little, no money is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agentsim.policies import Policy, every_policy
+from agentsim.session import Session
+from agentsim.whatif.calibration import Calibration
+from agentsim.whatif.simulation import CannotSimulate, Case, Sums, add_up, in_order, prepare, simulate, under
+
+if TYPE_CHECKING:
+    import pandas
+
+_FEW = 12
+"""Policies left over that are all tried once more when no other adds to a combination."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """All sessions under one policy. Savings in picodollars and in micro-tokens; ``None`` where they are withheld.
+
+    ``changed`` is in how many sessions it had something to do; the others count as recorded.
+    """
+
+    policy: Policy
+    sums: Sums
+    changed: int
+    saving: int | None
+    saving_equivalents: int | None
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One policy of a combination: what it saves alone, what it adds to those before it, and what all of them save."""
+
+    policy: Policy
+    alone: int | None
+    added: int | None
+    together: int | None
+    alone_equivalents: int | None
+    added_equivalents: int | None
+    together_equivalents: int | None
+
+
+class Combination(msgspec.Struct, frozen=True, kw_only=True):
+    """The best compatible policies found, in the order in which they add most, and the sessions under all of them."""
+
+    steps: tuple[Step, ...]
+    sums: Sums
+    saving: int | None
+    saving_equivalents: int | None
+
+
+class Left(msgspec.Struct, frozen=True, kw_only=True):
+    """A policy that was not tried, or a session that was left out, and why."""
+
+    name: str
+    reason: str
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Sessions as recorded and under policies. ``withheld`` says why no money is named, where none is."""
+
+    sessions: int
+    harness: str | None
+    calibration: Calibration
+    withheld: str | None
+    recorded: Sums
+    outcomes: tuple[Outcome, ...]
+    not_tried: tuple[Left, ...] = ()
+    left_out: tuple[Left, ...] = ()
+    combined: Combination | None = None
+
+    def records(self) -> list[dict[str, object]]:
+        """One flat record for the recorded sessions and for each policy, the largest saving first."""
+        from agentsim.whatif.frames import records
+
+        return records(self)
+
+    def to_csv(self) -> str:
+        """The records as CSV with a header."""
+        from agentsim.whatif.frames import csv_text
+
+        return csv_text(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The records as a frame of pandas, which must be installed; exact decimals become floats."""
+        from agentsim.whatif.frames import frame
+
+        return frame(self)
+
+
+def compare(
+    sessions: Session | Iterable[Session],
+    policies: Sequence[Policy] | None = None,
+    *,
+    combine: bool = False,
+    same_input: bool = False,
+) -> Comparison:
+    """Try policies on sessions: each of them alone, and with ``combine`` the best compatible ones together.
+
+    ``policies`` defaults to one of each kind. ``same_input`` leaves out those under which the model would be shown
+    something else. Sessions that cannot be simulated, or not well enough while others can, are left out and named.
+    Raises ValueError when no session can be simulated.
+    """
+    cases, left_out = _cases([sessions] if isinstance(sessions, Session) else sessions)
+    calibration = sum((case.calibration for case in cases), Calibration())
+    withheld = None if calibration.holds else _why_withheld(calibration)
+    wanted = every_policy() if policies is None else tuple(policies)
+    if same_input:
+        wanted = tuple(policy for policy in wanted if policy.changes is None)
+    recorded = sum((case.sums for case in cases), Sums())
+    trial = _Trial(cases, recorded, withheld is None)
+    outcomes: list[Outcome] = []
+    not_tried: list[Left] = []
+    for policy in wanted:
+        result = trial.alone(policy)
+        if isinstance(result, Outcome):
+            outcomes.append(result)
+        else:
+            not_tried.append(result)
+    outcomes.sort(key=lambda outcome: trial.weight(outcome.sums))
+    harnesses = {case.session.harness for case in cases}
+    return Comparison(
+        sessions=len(cases),
+        harness=harnesses.pop() if len(harnesses) == 1 else None,
+        calibration=calibration,
+        withheld=withheld,
+        recorded=recorded,
+        outcomes=tuple(outcomes),
+        not_tried=tuple(not_tried),
+        left_out=tuple(left_out),
+        combined=trial.together(outcomes) if combine else None,
+    )
+
+
+def _cases(sessions: Iterable[Session]) -> tuple[list[Case], list[Left]]:
+    """The sessions that can be reckoned with (all that can be simulated, when none can), and those left out."""
+    cases: list[Case] = []
+    left: list[Left] = []
+    for session in sessions:
+        try:
+            cases.append(prepare(session))
+        except CannotSimulate as error:
+            left.append(Left(name=session.id, reason=str(error)))
+    if not cases:
+        raise ValueError(left[0].reason if left else "there are no sessions")
+    good = [case for case in cases if case.calibration.holds]
+    if not good:
+        return cases, left
+    left += [
+        Left(name=case.session.id, reason=_why_withheld(case.calibration))
+        for case in cases
+        if not case.calibration.holds
+    ]
+    return good, left
+
+
+def _why_withheld(calibration: Calibration) -> str:
+    if not calibration.rows:
+        return "no request reports counters that the simulation could be held against"
+    share = calibration.explained * 1000 // max(calibration.tokens, 1)
+    return f"the simulation explains {share // 10}.{share % 10} % of the reported tokens, less than 90 %"
+
+
+class _Trial:
+    """Tries policies on the same cases."""
+
+    def __init__(self, cases: Sequence[Case], recorded: Sums, priced: bool) -> None:
+        self._cases = cases
+        self._recorded = recorded
+        self._priced = priced
+
+    def weight(self, sums: Sums) -> int:
+        """What is to be made small: the cost where every request has a price, else input at the usual ratios."""
+        return sums.cost if not self._recorded.unpriced else sums.weight
+
+    def alone(self, policy: Policy) -> Outcome | Left:
+        """All sessions under one policy, or why it was not tried."""
+        reasons = [policy.applies(case.session) for case in self._cases]
+        if all(reason is not None for reason in reasons):
+            return Left(name=policy.spec, reason=reasons[0] or "")
+        if len(self._cases) == 1:
+            policy = policy.resolved(self._cases[0].session)
+        sums, changed = self.run([policy])
+        if sums.refused > self._recorded.refused:
+            refused = sums.refused - self._recorded.refused
+            return Left(name=policy.spec, reason=f"the provider would refuse {refused:,} requests")
+        saving, equivalents = self.savings(sums)
+        return Outcome(policy=policy, sums=sums, changed=changed, saving=saving, saving_equivalents=equivalents)
+
+    def run(self, policies: Sequence[Policy]) -> tuple[Sums, int]:
+        """The sums over all sessions under these policies, and in how many of them one applied."""
+        sums, changed = Sums(), 0
+        for case in self._cases:
+            session, applied = under(case, policies)
+            changed += bool(applied)
+            sums += add_up(simulate(case, session)) if applied else case.sums
+        return sums, changed
+
+    def savings(self, sums: Sums) -> tuple[int | None, int | None]:
+        """What sums save in picodollars and micro-tokens; ``None`` where that is withheld or nothing has a price."""
+        if not self._priced or (self._recorded.unpriced and not self._recorded.cost):
+            return None, None
+        return self._recorded.cost - sums.cost, self._recorded.equivalents - sums.equivalents
+
+    def together(self, outcomes: Sequence[Outcome]) -> Combination:
+        """The best compatible policies: the one that adds most is taken until none adds anything.
+
+        What a policy adds is always simulated on top of those taken before. A policy that added little before is asked
+        again only when those that promised more were.
+        """
+        base = self.weight(self._recorded)
+        promised = [(base - self.weight(outcome.sums), outcome) for outcome in outcomes]
+        chosen: list[Outcome] = []
+        steps: list[Step] = []
+        now = self._recorded
+        while promised:
+            promised = [entry for entry in promised if _compatible(entry[1], chosen)]
+            promised.sort(key=lambda entry: -entry[0])
+            best: tuple[int, Outcome, Sums] | None = None
+            for index, (promise, outcome) in enumerate(promised):
+                if (promise <= 0 and len(promised) > _FEW) or (best is not None and promise <= best[0]):
+                    break
+                sums, _ = self.run([*(taken.policy for taken in chosen), outcome.policy])
+                added = self.weight(now) - self.weight(sums)
+                promised[index] = (added, outcome)
+                if sums.refused <= self._recorded.refused and added > 0 and (best is None or added > best[0]):
+                    best = (added, outcome, sums)
+            if best is None:
+                break
+            _, outcome, sums = best
+            steps.append(self._step(outcome, now, sums))
+            chosen.append(outcome)
+            now = sums
+            promised = [entry for entry in promised if entry[1] is not outcome]
+        saving, equivalents = self.savings(now)
+        return Combination(steps=tuple(steps), sums=now, saving=saving, saving_equivalents=equivalents)
+
+    def _step(self, outcome: Outcome, before: Sums, after: Sums) -> Step:
+        saved, equal = self.savings(before)
+        together, together_equal = self.savings(after)
+        return Step(
+            policy=outcome.policy,
+            alone=outcome.saving,
+            added=None if together is None or saved is None else together - saved,
+            together=together,
+            alone_equivalents=outcome.saving_equivalents,
+            added_equivalents=None if together_equal is None or equal is None else together_equal - equal,
+            together_equivalents=together_equal,
+        )
+
+
+def _compatible(outcome: Outcome, chosen: Sequence[Outcome]) -> bool:
+    slots = {slot for taken in chosen for slot in taken.policy.slots}
+    names = {taken.policy.name for taken in chosen}
+    return outcome.policy.name not in names and not slots & set(outcome.policy.slots)
+
+
+def tool_choice_alternatives(session: Session, rows: Sequence[str]) -> Mapping[str, int]:
+    """The input of ``rows`` (and of retries of them) in micro-tokens, for each way to get a tool called.
+
+    ``forced``: as recorded; ``complies``: auto, and the model calls it; ``retry``: auto, it does not, and a forced
+    request follows.
+    """
+    from agentsim.policies import policy
+
+    case = prepare(session)
+    found: dict[str, int] = {}
+    for then in ("forced", "complies", "retry"):
+        rewritten, _ = under(case, [policy("free-tool-choice", then=then)])
+        wanted = {*rows, *(f"{row}/forced" for row in rows)}
+        found[then] = sum(row.equivalents or 0 for row in simulate(case, rewritten) if row.request.id in wanted)
+    return found
+
+
+__all__ = [
+    "Calibration",
+    "Combination",
+    "Comparison",
+    "Left",
+    "Outcome",
+    "Step",
+    "Sums",
+    "compare",
+    "in_order",
+    "tool_choice_alternatives",
+]

@@ -1,0 +1,135 @@
+"""A session, simulated: as it was recorded, and as it would have been under policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from agentsim.backends.modeled import ModeledProvider
+from agentsim.diagnose import diagnose
+from agentsim.policies import NAMES, Policy
+from agentsim.policies.rewriting import profile_of
+from agentsim.session import Row, Session
+from agentsim.simulate import scan
+from agentsim.whatif.calibration import Calibration, calibrate
+from agentsim.whatif.rebuild import rebuild
+
+
+class CannotSimulate(ValueError):
+    """A session that no model can replay, and why."""
+
+
+class Sums(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the counted requests consumed. Money in picodollars, equivalents in micro-tokens of ordinary input.
+
+    ``unpriced`` requests have no known price and are in neither; ``refused`` ones were rejected by the provider.
+    ``weight`` orders policies where there is no price: input at the usual ratios, in hundredths of a token.
+    """
+
+    requests: int = 0
+    fresh: int = 0
+    written: int = 0
+    read: int = 0
+    output: int = 0
+    cost: int = 0
+    equivalents: int = 0
+    unpriced: int = 0
+    refused: int = 0
+    weight: int = 0
+
+    @property
+    def hit_rate(self) -> tuple[int, int]:
+        """Read tokens and all input tokens."""
+        return self.read, self.read + self.written + self.fresh
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A session with prompts, as it came out of the simulation."""
+
+    session: Session
+    profile: str | None
+    rows: tuple[Row, ...]
+    sums: Sums
+    calibration: Calibration
+
+
+def prepare(session: Session) -> Case:
+    """A session ready for policies: prompts made from its rows where it has none, simulated as recorded.
+
+    Raises CannotSimulate for a session without requests, counters, or a provider whose rules are known.
+    """
+    if not session.requests:
+        raise CannotSimulate("it holds no requests")
+    rebuilt = session.completeness != "full" or not any(r.prompt is not None for r in session.requests)
+    if rebuilt:
+        session = rebuild(session, diagnose(session).verdicts)
+        if session.completeness == "full":
+            session = msgspec.structs.replace(session, completeness="usage")
+    if not any(request.prompt is not None and request.counted for request in session.requests):
+        raise CannotSimulate("it reports no cache counters and holds no prompts")
+    profile = profile_of(session)
+    try:
+        rows = scan(session, ModeledProvider(profile=profile)).rows
+    except ValueError as error:
+        raise CannotSimulate(str(error)) from None
+    calibration = calibrate(rows, rebuilt=rebuilt)
+    return Case(session=session, profile=profile, rows=rows, sums=add_up(rows), calibration=calibration)
+
+
+def under(case: Case, policies: Sequence[Policy]) -> tuple[Session, list[Policy]]:
+    """The session under several policies, applied in the order of their stages, and those that applied."""
+    session = case.session
+    applied = []
+    for policy in in_order(policies):
+        if policy.applies(session) is None:
+            session = policy.rewrite(session)
+            applied.append(policy)
+    return session, applied
+
+
+def simulate(case: Case, session: Session) -> tuple[Row, ...]:
+    """The rows of a rewritten session of a case."""
+    return scan(session, ModeledProvider(profile=case.profile)).rows
+
+
+def in_order(policies: Iterable[Policy]) -> list[Policy]:
+    """Policies in the order in which they are applied: by stage, then as they are listed."""
+    return sorted(policies, key=lambda policy: (policy.stage, NAMES.index(policy.name), policy.spec))
+
+
+def add_up(rows: Iterable[Row]) -> Sums:
+    """The sums over counted rows."""
+    requests = fresh = written = read = output = cost = equivalents = unpriced = refused = weight = 0
+    for row in rows:
+        request, usage = row.request, row.usage
+        if not request.counted:
+            continue
+        requests += 1
+        fresh += usage.fresh or 0
+        written += usage.write or 0
+        read += usage.read or 0
+        output += usage.output or 0
+        hour = usage.write_1h or 0
+        weight += 100 * (usage.fresh or 0) + 125 * ((usage.write or 0) - hour) + 200 * hour + 10 * (usage.read or 0)
+        if row.cost is None:
+            unpriced += 1
+        else:
+            cost += row.cost
+            equivalents += row.equivalents or 0
+        refused += request.prompt is not None and usage.total_input == 0 and request.prompt.tokens > 0
+    return Sums(
+        requests=requests,
+        fresh=fresh,
+        written=written,
+        read=read,
+        output=output,
+        cost=cost,
+        equivalents=equivalents,
+        unpriced=unpriced,
+        refused=refused,
+        weight=weight,
+    )

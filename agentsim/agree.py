@@ -40,9 +40,27 @@ class AgreedRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     lost: int
 
 
+class Foreseen(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How many reads were known before looking at them, of the requests after the first of their lane.
+
+    ``logged``: exactly what the logged requests before had left. ``unlogged``: exactly that and the reply before, which
+    a call that no log shows had added. ``losses``: an expiry or an overrun lookback was certain, or a compaction made,
+    and the read fell (``edge`` cases, where a lifetime was just over, among them). ``others`` are the rest.
+    """
+
+    requests: int = 0
+    logged: int = 0
+    unlogged: int = 0
+    losses: int = 0
+    others: int = 0
+
+
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """The confusion matrix of (reason, cause or kind, grade, count), and its rows. ``no_difference`` counts the losses
-    where the provider recorded that it found no difference: there only a verdict of a changed prefix contradicts."""
+    """The confusion matrix of (reason, cause or kind, grade, count), its rows, and how many reads were foreseen.
+
+    A loss where the provider recorded that it found no difference has the reason ``no difference found``; only a
+    verdict of a changed prefix contradicts that.
+    """
 
     labelled: int
     matrix: tuple[tuple[str, str, Grade, int], ...]
@@ -50,16 +68,22 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     exact: int
     compatible: int
     contradicted: int
+    foreseen: Foreseen = Foreseen()
 
 
 def agree(sessions: Iterable[Session]) -> Agreement:
     """Judge each session blind and compare with what the provider recorded. Every request counts once."""
     rows: list[AgreedRow] = []
+    seen: dict[str, int] = {"logged": 0, "unlogged": 0, "losses": 0, "others": 0}
     for session in sessions:
         blind = judge_rows(session, use_provider_diagnosis=False)
         for request, verdict in zip(session.requests, blind, strict=True):
+            if not request.counted:
+                continue
+            if verdict.prediction != "none":
+                seen[_foreseen(verdict)] += 1
             diagnosis = request.diagnosis
-            if not request.counted or not diagnosis.reported:
+            if not diagnosis.reported:
                 continue
             if diagnosis.reason is None and verdict.kind != "miss":
                 continue
@@ -87,7 +111,16 @@ def agree(sessions: Iterable[Session]) -> Agreement:
         exact=grades.count("exact"),
         compatible=grades.count("compatible"),
         contradicted=grades.count("contradicted"),
+        foreseen=Foreseen(requests=sum(seen.values()), **seen),
     )
+
+
+def _foreseen(verdict: Verdict) -> str:
+    if verdict.prediction == "wrong":
+        return "others"
+    if verdict.kind == "extended":
+        return "unlogged"
+    return "logged" if verdict.kind in ("hit", "recovered", "shorter") else "losses"
 
 
 def _grade(reason: str | None, verdict: Verdict) -> Grade:

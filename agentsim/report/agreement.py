@@ -20,6 +20,7 @@ ADVERBS: dict[Grade, str] = {"exact": "the same", "compatible": "compatible", "c
 
 def write_agreement(paper: Paper, agreement: Agreement) -> None:
     """Write the matrix, its sums, and each contradicted row by its id."""
+    _write_foreseen(paper, agreement)
     if not agreement.labelled:
         paper.line("No request in here carries a reason that the provider recorded.")
         return
@@ -41,6 +42,26 @@ def write_agreement(paper: Paper, agreement: Agreement) -> None:
         paper.line((f"{SIGNS[grade]} {ADVERBS[grade]:<13}", style), f"{count:>7,}  {share:>6} %")
     _write_contradictions(paper, agreement)
     _write_titles(paper, agreement)
+
+
+def _write_foreseen(paper: Paper, agreement: Agreement) -> None:
+    """How often the next read was known beforehand: what the model is worth where no provider says anything."""
+    seen = agreement.foreseen
+    if not seen.requests:
+        return
+    known = seen.requests - seen.others
+    paper.paragraph(
+        (f"{figures.per_cent(known, seen.requests)} %", Style.STRONG),
+        f" of reads were known beforehand: {known:,} of {seen.requests:,} requests after the first of their lane.",
+    )
+    for count, words in (
+        (seen.logged, "to the token, from what the log shows"),
+        (seen.unlogged, "to the token, with a reply that a call outside the log had added"),
+        (seen.losses, "lost as foreseen: expired, out of the lookback's reach, or compacted"),
+        (seen.others, "otherwise; each has its verdict"),
+    ):
+        paper.line(f"  {count:>7,}  {figures.per_cent(count, seen.requests):>6} %  {words}")
+    paper.line()
 
 
 def _write_matrix(paper: Paper, agreement: Agreement) -> bool:

@@ -114,6 +114,13 @@ def agreement_document(agreement: Agreement, problems: Iterable[Problem] = ()) -
         "exact": agreement.exact,
         "compatible": agreement.compatible,
         "contradicted": agreement.contradicted,
+        "foreseen": {
+            "requests": agreement.foreseen.requests,
+            "logged": agreement.foreseen.logged,
+            "unlogged": agreement.foreseen.unlogged,
+            "losses": agreement.foreseen.losses,
+            "others": agreement.foreseen.others,
+        },
         "matrix": [
             {"reason": reason, "verdict": verdict, "grade": grade, "count": count}
             for reason, verdict, grade, count in agreement.matrix

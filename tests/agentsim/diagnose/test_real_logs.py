@@ -111,3 +111,11 @@ def test_blind_verdicts_never_contradict_the_provider(sessions: list[Session]) -
     assert agreement.contradicted == 0
     assert agreement.labelled == agreement.exact + agreement.compatible == sum(n for *_, n in agreement.matrix)
     assert agreement.exact >= 15
+
+
+def test_agreement_tells_how_many_reads_were_foreseen(sessions: list[Session], judged: Judged) -> None:
+    seen = agree(sessions).foreseen
+    later = [verdict for *_, verdict in judged if verdict.kind != "first"]
+    assert seen.requests == len(later) == seen.logged + seen.unlogged + seen.losses + seen.others
+    assert seen.logged == sum(verdict.kind == "hit" for verdict in later)
+    assert Fraction(seen.requests - seen.others, seen.requests) == predicted(judged)

@@ -108,6 +108,21 @@ def test_c33_the_same_prompt_right_after_the_first_may_not_be_readable_yet() -> 
     assert early.lost == 1_215
 
 
+def test_c39_a_read_that_stays_flat_while_the_input_grows_is_a_loss_each_time() -> None:
+    """A gateway that moves notes to the front: 4 thousand tokens are read, whatever was sent before."""
+    specs = [
+        {"t": 0, "fresh": 27_978, "read": 3_584},
+        {"t": 380, "fresh": 51_681, "read": 3_712},
+        {"t": 833, "fresh": 68_827, "read": 4_096},
+    ]
+    first, *later = judge_rows(rows(*specs, provider="openai"))
+    assert first.kind == "first"
+    assert [v.kind for v in later] == ["miss", "miss"]
+    # What the request before had sent could have been read, but for what was.
+    assert [v.lost for v in later] == [27_978 + 3_584 - 3_712, 51_681 + 3_712 - 4_096]
+    assert all({"AS112", "AS130"} & {v.cause, *v.alternatives} or (v.cause or "").startswith("AS2") for v in later)
+
+
 def test_c40_another_provider_has_another_cache() -> None:
     session = rows(
         {"t": 0, "fresh": 3_000, "read": 0, "provider": "deepinfra"},

@@ -106,7 +106,8 @@ class _Judge:
         if longer is not None:
             return Reading(read, read, True, hit, longer)
         entry = self._entry_that_gives(seen, read)
-        return Reading(read, predicted, True, hit, entry)
+        outlived = entry is not None and read > predicted and self._lives_by_the_end(seen, entry)
+        return Reading(read, predicted, True, hit, entry, estimated=outlived)
 
     def _outlived(self, seen: Seen, read: int) -> Entry | None:
         """An entry of the size read whose lifetime ended within the time of grace: it may be served or not."""
@@ -118,6 +119,13 @@ class _Judge:
             return None
         grace = rules.ttl_grace_long if entry.ttl > rules.ttl_short * SECOND else rules.ttl_grace
         return entry if seen.now <= entry.used + entry.ttl + grace * SECOND else None
+
+    def _lives_by_the_end(self, seen: Seen, entry: Entry) -> bool:
+        """True when the entry had not expired yet if its lifetime counts from the end of the last response, as session
+        logs suggest and the documentation denies."""
+        last = self._lanes.get(seen.request.lane)
+        end = None if last is None else last.request.end
+        return end is not None and entry.used < end and seen.now <= end + entry.ttl
 
     def _entry_that_gives(self, seen: Seen, read: int) -> Entry | None:
         """The entry on this prompt's chain, alive or not, that has the size read."""

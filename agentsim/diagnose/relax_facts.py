@@ -46,7 +46,8 @@ class Reading(msgspec.Struct, frozen=True):
     """What a request read (``tokens``, as reported or else as predicted) and the entry of that size, if one is known.
 
     ``model_hit`` is the entry that the model says it read, ``predicted`` the size of that entry. ``estimated`` is True
-    when the two sizes differ because that of the entry was only an estimate.
+    when the two differ for a reason that is known to be uncertain: the size of the entry was only an estimate, or it
+    had expired by its documented lifetime but not by the one that logs suggest.
     """
 
     tokens: int

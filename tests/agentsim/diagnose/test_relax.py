@@ -180,6 +180,17 @@ def test_within_the_grace_of_a_profile_neither_outcome_contradicts():
         assert rows[1].kind == ("hit" if read else "miss")
 
 
+def test_an_entry_that_outlives_the_documented_lifetime_but_not_the_observed_one_is_a_hit_of_that_class():
+    rows = [
+        judge(
+            request("a", 0, talk(1), lasts=lasts, usage=reported(0, 2_500)),
+            request("b", 400, talk(2), usage=reported(2_500, 500)),
+        )[1]
+        for lasts in (200, 20)  # 200 s and 380 s after the response ended
+    ]
+    assert [(v.kind, v.prediction, v.lost) for v in rows] == [("hit", "class", 0), ("hit", "wrong", 0)]
+
+
 def fan_out(width: int) -> tuple[Prompt, Prompt]:
     before = [*HEAD, block("task", 500)]
     calls = [block(f"call{n}", 50, kind="tool_use", role="assistant") for n in range(width)]

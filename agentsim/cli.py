@@ -22,6 +22,8 @@ COMMANDS: dict[str, str] = {
     "summary": "Show what all sessions cost, and what the cache lost.",
     "explain": "Explain the code of a cause.",
     "agree": "Compare blind verdicts with the provider's recorded reasons.",
+    "check": "Hold recorded sessions to their budgets.",
+    "baseline": "Write down what sessions cost, to measure growth from.",
     "formats": "List the log formats that can be read.",
     "convert": "Turn a log into an agentsim/1 trace, to keep or to share.",
     "schema": "Print the JSON Schema of agentsim/1 traces.",

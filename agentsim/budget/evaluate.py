@@ -1,0 +1,254 @@
+"""Judges budgets: every limit against the sums of the sessions it applies to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+import msgspec
+
+from agentsim.budget.gate import Blame, Finding, Gate, Result, Trace, dearest_first, worst_first
+from agentsim.budget.globs import pattern, relative_path
+from agentsim.budget.limits import Budget, Limit, fits
+from agentsim.budget.measures import Counts, Measures, certain_causes, measure, together
+from agentsim.budget.recordings import Lines, Recording
+from agentsim.diagnose import diagnose
+from agentsim.session import Problem
+
+Baseline = Mapping[str, "Measures | None"]
+"""Measures by the key of a session. ``None`` stands for an entry that cannot be used."""
+
+
+def judge(
+    recordings: Iterable[Recording],
+    budgets: Sequence[Budget],
+    *,
+    root: str = ".",
+    baseline: Baseline | None = None,
+    problems: list[Problem] | None = None,
+    config: str | None = None,
+    all_must_match: bool = True,
+) -> Gate:
+    """Judge budgets on recorded sessions, which are read one at a time.
+
+    ``root`` is the folder that patterns and keys are relative to. ``problems`` is the list that the reader of the
+    recordings fills. With ``all_must_match`` a budget that applies to no session could not be judged.
+    """
+    patterns = {glob: pattern(glob) for budget in budgets for glob in budget.traces}
+    traces: list[Trace] = []
+    findings: list[Finding] = []
+    applies: dict[str, list[Trace]] = {budget.name: [] for budget in budgets}
+    for recording in recordings:
+        names = [relative_path(file, root) for file in recording.files]
+        trace, found = look(recording, names[0])
+        matching = [
+            budget
+            for budget in budgets
+            if not budget.traces or any(patterns[glob].fullmatch(name) for glob in budget.traces for name in names)
+        ]
+        trace = msgspec.structs.replace(trace, budgets=len(matching))
+        traces.append(trace)
+        findings += found
+        for budget in matching:
+            applies[budget.name].append(trace)
+    alone = {path for path, count in Counter(trace.path for trace in traces).items() if count == 1}
+    results = [result for budget in budgets for result in _results(budget, applies[budget.name], baseline)]
+    results = [_shortly(result, alone) for result in results]
+    if all_must_match:
+        results += [_unmatched(budget) for budget in budgets if not applies[budget.name]]
+    return Gate(
+        results=worst_first(results),
+        findings=dearest_first(_blamed(findings, results)),
+        traces=tuple(sorted(traces, key=lambda trace: trace.key)),
+        problems=tuple(problems or ()),
+        config=config,
+    )
+
+
+def _shortly(result: Result, alone: set[str]) -> Result:
+    """A result on the only session of its file is named by the file."""
+    if len(result.traces) == 1 and result.path in alone and result.subject == result.traces[0]:
+        return msgspec.structs.replace(result, subject=result.path)
+    return result
+
+
+def look(recording: Recording, path: str) -> tuple[Trace, list[Finding]]:
+    """Diagnose a recording: its sums and its misses."""
+    session = recording.session
+    diagnosis = diagnose(session)
+    trace = Trace(path=path, session=session.id, measures=measure(diagnosis))
+    lines = Lines(recording)
+    findings = []
+    for number, (request, verdict) in enumerate(zip(session.requests, diagnosis.verdicts, strict=True), 1):
+        if request.counted and verdict.kind == "miss":
+            file, line = lines.place(request)
+            findings.append(
+                Finding(
+                    trace=trace.key,
+                    path=path,
+                    session=session.id,
+                    number=number,
+                    verdict=verdict,
+                    file=file,
+                    line=line,
+                )
+            )
+    return trace, findings
+
+
+def _results(budget: Budget, traces: Sequence[Trace], baseline: Baseline | None) -> Iterator[Result]:
+    if not traces:
+        return
+    if budget.judge == "together":
+        groups = [list(traces)]
+    else:
+        groups = [[trace] for trace in traces]
+    for group in groups:
+        measures = together(trace.measures for trace in group) if len(group) > 1 else group[0].measures
+        for limit in budget.limits:
+            yield judge_limit(budget, limit, measures, group, baseline)
+
+
+def judge_limit(
+    budget: Budget, limit: Limit, measures: Measures, group: Sequence[Trace], baseline: Baseline | None
+) -> Result:
+    """Judge one limit on the measures of one session, or of several together.
+
+    Missing evidence can only add to a cost or a count, so a limit that is exceeded without it is broken. Everything
+    else needs all of the evidence.
+    """
+    base, missing = None, None
+    if limit.kind == "max-growth":
+        base, missing = _base(limit, group, baseline)
+    actual = _actual(limit, measures)
+    missing = missing or _missing(budget, limit, measures)
+    result = Result(
+        budget=budget.name,
+        level=budget.level,
+        limit=limit,
+        subject=group[0].key if budget.judge == "each" else f"{len(group):,} sessions together",
+        traces=tuple(trace.key for trace in group),
+        status="held",
+        actual=actual,
+        base=base,
+        path=group[0].path,
+        file=budget.file,
+        line=limit.line or budget.line,
+    )
+    allowed = result.allowed
+    if limit.kind == "min-hit-rate":
+        # Unread lines could raise a rate as well as lower it.
+        exceeded = missing is None and actual is not None and actual < limit.value
+    else:
+        exceeded = actual is not None and allowed is not None and actual > allowed
+    if exceeded:
+        return msgspec.structs.replace(result, status="broken")
+    if missing is not None:
+        return msgspec.structs.replace(result, status="unjudged", reason=missing)
+    return result
+
+
+def _actual(limit: Limit, measures: Measures) -> Fraction | None:
+    what = limit.metric if limit.kind == "max-growth" else limit.kind
+    if what in ("max-cost", "cost"):
+        return Fraction(measures.cost)
+    if what in ("max-input-equivalents", "input-equivalents"):
+        return Fraction(measures.equivalents)
+    if what == "max-lost-cost":
+        return Fraction(measures.lost_cost)
+    if what == "min-hit-rate":
+        return Fraction(measures.read, measures.total_input) if measures.total_input else None
+    if what == "forbid":
+        return Fraction(_number(measures.causes, limit.cause))
+    return Fraction(_number(measures.misses, limit.cause))
+
+
+def _missing(budget: Budget, limit: Limit, measures: Measures) -> str | None:
+    """What evidence is missing for a limit to hold; ``None`` when none is."""
+    if measures.skipped > budget.allow_skipped:
+        lines = "1 line" if measures.skipped == 1 else f"{measures.skipped:,} lines"
+        return f"{lines} of the log could not be used; allow-skipped is {budget.allow_skipped}"
+    if not measures.requests:
+        return "no request in it"
+    of = f"{measures.requests:,} requests"
+    what = limit.metric if limit.kind == "max-growth" else limit.kind
+    if what in ("max-cost", "cost", "max-input-equivalents", "input-equivalents"):
+        if measures.unpriced:
+            return f"no price is known for {measures.unpriced:,} of {of}"
+        if measures.provisional and what in ("max-cost", "cost"):
+            return (
+                f"the log does not hold the final output of {measures.provisional:,} of {of}; limit input equivalents"
+            )
+        return None
+    if measures.unreported:
+        return f"no cache counters are reported for {measures.unreported:,} of {of}"
+    if what == "min-hit-rate":
+        return None if measures.total_input else "no input tokens are reported"
+    if what == "max-lost-cost":
+        return f"no price is known for {measures.lost_unpriced:,} losses" if measures.lost_unpriced else None
+    undecided = _number(measures.open_causes, limit.cause) if limit.cause is not None else 0
+    if undecided:
+        requests = "1 request" if undecided == 1 else f"{undecided:,} requests"
+        return f"{limit.cause} is not ruled out for {requests}; record full bodies to settle it"
+    return None
+
+
+def _number(counts: Counts, cause: str | None) -> int:
+    return sum(count for code, count in counts if cause is None or fits(cause, code))
+
+
+def _base(limit: Limit, group: Sequence[Trace], baseline: Baseline | None) -> tuple[Fraction | None, str | None]:
+    """What the baseline says of these sessions, or why it says nothing."""
+    if baseline is None:
+        return None, "there is no baseline; 'agentsim baseline write' makes one"
+    entries: list[Measures] = []
+    for trace in group:
+        entry = baseline.get(trace.key)
+        if entry is None:
+            return None, f"the baseline does not hold {trace.key}; 'agentsim baseline write' adds it"
+        entries.append(entry)
+    sums = together(entries)
+    if limit.metric != "misses" and sums.unpriced:
+        return None, f"the baseline has no price for {sums.unpriced:,} of its requests"
+    if limit.metric == "misses" and sums.unreported:
+        return None, f"the baseline has no cache counters for {sums.unreported:,} of its requests"
+    return _actual(limit, sums), None
+
+
+def _unmatched(budget: Budget) -> Result:
+    return Result(
+        budget=budget.name,
+        level=budget.level,
+        limit=budget.limits[0],
+        subject=", ".join(budget.traces) or "no trace",
+        traces=(),
+        status="unjudged",
+        reason="no session was found for this budget",
+        file=budget.file,
+        line=budget.line,
+    )
+
+
+def _blamed(findings: Iterable[Finding], results: Iterable[Result]) -> Iterator[Finding]:
+    """Findings with their blame: see :data:`Blame`."""
+    broken: dict[str, list[Result]] = {}
+    for result in results:
+        if result.status == "broken":
+            for key in result.traces:
+                broken.setdefault(key, []).append(result)
+    for finding in findings:
+        over = broken.get(finding.trace, [])
+        blame: Blame = "warning" if over else "note"
+        if any(one.level == "error" and _counts_against(one.limit, finding) for one in over):
+            blame = "error"
+        yield msgspec.structs.replace(finding, blame=blame)
+
+
+def _counts_against(limit: Limit, finding: Finding) -> bool:
+    verdict = finding.verdict
+    if limit.kind == "forbid":
+        return any(fits(limit.cause, code) for code in certain_causes(verdict))
+    if limit.kind == "max-misses":
+        return limit.cause is None or fits(limit.cause, verdict.cause or "AS902")
+    return limit.kind == "max-lost-cost" or (limit.kind == "max-growth" and limit.metric == "misses")

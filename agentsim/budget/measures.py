@@ -1,0 +1,129 @@
+"""What a budget is judged on: the sums of a session, and how much evidence for them is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from agentsim.diagnose.diagnosis import Diagnosis
+from agentsim.verdict import Verdict
+
+Counts = tuple[tuple[str, int], ...]
+"""How often each code occurs, sorted by code."""
+
+PROOF = frozenset({"proved", "provider"})
+
+
+class Measures(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums over the counted requests of one or more sessions.
+
+        Money is in picodollars, equivalents are micro-tokens of ordinary input. ``misses`` counts losses by cause.
+    ``causes`` counts every request that a cause was found for, losses and others (a compaction, a prompt that is not
+    cached), and both halves of a cause that has two. ``open_causes`` counts requests of which it is not settled
+    whether the cause is that one.
+
+    What is missing: requests without a known price (``unpriced``), without cache counters (``unreported``), with a
+    placeholder in the log instead of the final output (``provisional``: their cost is a least one), losses without a
+    price (``lost_unpriced``), and lines of the log that could not be used (``skipped``).
+    """
+
+    sessions: int = 1
+    requests: int = 0
+    fresh: int = 0
+    written: int = 0
+    read: int = 0
+    output: int = 0
+    cost: int = 0
+    equivalents: int = 0
+    lost_cost: int = 0
+    misses: Counts = ()
+    causes: Counts = ()
+    open_causes: Counts = ()
+    unpriced: int = 0
+    unreported: int = 0
+    lost_unpriced: int = 0
+    provisional: int = 0
+    skipped: int = 0
+
+    @property
+    def total_input(self) -> int:
+        """All input tokens: what a hit rate is a share of."""
+        return self.read + self.written + self.fresh
+
+
+def measure(diagnosis: Diagnosis) -> Measures:
+    """The measures of one judged session."""
+    totals = diagnosis.totals
+    misses: dict[str, int] = {}
+    causes: dict[str, int] = {}
+    open_causes: dict[str, int] = {}
+    for request, verdict in zip(diagnosis.session.requests, diagnosis.verdicts, strict=True):
+        if not request.counted:
+            continue
+        if verdict.kind == "miss":
+            cause = verdict.cause or "AS902"
+            misses[cause] = misses.get(cause, 0) + 1
+        elif verdict.kind not in ("compaction", "uncached"):
+            continue
+        found = certain_causes(verdict)
+        for code in found:
+            causes[code] = causes.get(code, 0) + 1
+        for code in verdict.alternatives:
+            if code not in found:
+                open_causes[code] = open_causes.get(code, 0) + 1
+    session = diagnosis.session
+    skipped = max(sum(count for _, count in session.accounting.skipped), len(session.problems))
+    return Measures(
+        requests=totals.requests,
+        fresh=totals.fresh,
+        written=totals.written,
+        read=totals.read,
+        output=totals.output,
+        cost=totals.cost,
+        equivalents=totals.equivalents,
+        lost_cost=totals.lost_cost,
+        misses=_counts(misses),
+        causes=_counts(causes),
+        open_causes=_counts(open_causes),
+        unpriced=totals.unpriced,
+        unreported=totals.unreported,
+        lost_unpriced=sum(loss.unpriced for loss in totals.losses),
+        provisional=sum(r.counted and not r.output_final for r in session.requests),
+        skipped=skipped,
+    )
+
+
+def certain_causes(verdict: Verdict) -> tuple[str, ...]:
+    """The causes that a verdict leaves no doubt about, and its first guess where it leaves some."""
+    found: tuple[str, ...] = (verdict.cause,) if verdict.cause is not None else ()
+    # A proof leaves nothing open: what it names besides is the other half of the cause.
+    return (*found, *verdict.alternatives) if verdict.evidence in PROOF else found
+
+
+def together(parts: Iterable[Measures]) -> Measures:
+    """The sums of several measures."""
+    parts = list(parts)
+    numbers = {
+        name: sum(getattr(part, name) for part in parts)
+        for name in Measures.__struct_fields__
+        if name not in ("misses", "causes", "open_causes")
+    }
+    return Measures(
+        **numbers,
+        misses=_merged(part.misses for part in parts),
+        causes=_merged(part.causes for part in parts),
+        open_causes=_merged(part.open_causes for part in parts),
+    )
+
+
+def _merged(parts: Iterable[Counts]) -> Counts:
+    sums: dict[str, int] = {}
+    for counts in parts:
+        for code, count in counts:
+            sums[code] = sums.get(code, 0) + count
+    return _counts(sums)
+
+
+def _counts(sums: dict[str, int]) -> Counts:
+    return tuple(sorted(sums.items()))

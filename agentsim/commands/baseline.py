@@ -1,0 +1,80 @@
+"""``agentsim baseline``: write down what sessions cost now, to measure growth from."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from agentsim.commands.budget_options import config_option
+from agentsim.commands.command import FILE, Command, paths_argument
+from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from agentsim.budget.baseline import Entry
+    from agentsim.session import Problem
+
+EXAMPLES = (
+    ("agentsim baseline write", "The traces that the nearest agentsim.toml names, into its baseline."),
+    ("agentsim baseline write traces/ -o baseline.json", "Named traces; the entries of others stay."),
+    ("agentsim baseline diff", "What would change, and exit code 1 if anything would."),
+)
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Write down what sessions cost, to measure growth from.")
+@click.argument("action", type=click.Choice(["write", "diff"]))
+@paths_argument(required=False)
+@config_option
+@click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="The file.  [default: the configuration's]")
+def command(action: str, paths: tuple[str, ...], config: str | None, target: str | None) -> ExitCode:
+    """Write the baseline, a file to commit: what each session cost, read, wrote and lost.
+
+    The file is sorted, holds no times, and changes only where a session does. 'write' shows what it changes. Without
+    PATH it is written anew; with PATH only the sessions of these files are replaced or added.
+    """
+    from agentsim.budget.baseline import changes, entries_of, write_baseline
+    from agentsim.budget.evaluate import look
+    from agentsim.budget.globs import relative_path
+    from agentsim.budget.recordings import read_recordings
+    from agentsim.commands.budget_options import baseline_file, inputs_of, load, nearest_config
+    from agentsim.report.baseline import write_changes
+    from agentsim.report.notices import tell_problems
+    from agentsim.report.paper import Paper
+
+    file = config or nearest_config()
+    loaded = load(file) if file is not None else None
+    root = loaded.root if loaded is not None else "."
+    place = baseline_file(loaded, target)
+    problems: list[Problem] = []
+    traces = []
+    for recording in read_recordings(inputs_of(loaded, paths), problems):
+        traces.append(look(recording, relative_path(recording.files[0], root))[0])
+    if problems:
+        # A baseline with a hole would excuse what it does not hold.
+        tell_problems(problems)
+        raise Failure("not written: part of the input cannot be read", file=place)
+    before = _before(place)
+    after = entries_of(traces)
+    if paths:
+        read = tuple({f"{trace.path}#" for trace in traces})
+        after = {**{key: entry for key, entry in before.items() if not key.startswith(read)}, **after}
+    changed = changes(before, after)
+    if action == "write":
+        try:
+            write_baseline(place, after)
+        except OSError as error:
+            raise Failure(error.strerror or str(error), file=place, code=ExitCode.USAGE) from error
+    write_changes(Paper.on(sys.stdout), changed, place, len(after), written=action == "write")
+    return ExitCode.FINDINGS if action == "diff" and changed else ExitCode.OK
+
+
+def _before(place: str) -> dict[str, Entry]:
+    from agentsim.budget.baseline import BaselineError, read_baseline
+
+    try:
+        return read_baseline(place)
+    except BaselineError as error:
+        if error.missing:
+            return {}
+        raise Failure(error.reason, file=place, remedy="delete it to write it anew", code=ExitCode.USAGE) from error

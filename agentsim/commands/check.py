@@ -1,0 +1,133 @@
+"""``agentsim check``: budgets held or broken, for a CI."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from agentsim.commands.budget_options import baseline_option, config_option, limit_options
+from agentsim.commands.command import FILE, Command, paths_argument
+from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from agentsim.budget.gate import Gate
+    from agentsim.session import Problem
+
+EXAMPLES = (
+    ("agentsim check", "What the nearest agentsim.toml says, on the traces that it names."),
+    ("agentsim check trace.jsonl --max-cost 0.50 --forbid AS103", "Limits without a configuration."),
+    ("agentsim check --format github --also markdown=comment.md", "Annotations, and a comment for a pull request."),
+)
+
+FORMATS = ("terminal", "json", "junit", "sarif", "github", "markdown")
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Hold recorded sessions to their budgets.")
+@paths_argument(required=False)
+@config_option
+@baseline_option
+@click.option("--format", "format_name", type=click.Choice(FORMATS), default="terminal", show_default=True)
+@click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="Write there instead of standard output.")
+@click.option("--also", metavar="FORMAT=FILE", multiple=True, help="One more format, to a file. May be repeated.")
+@limit_options
+def command(
+    paths: tuple[str, ...],
+    config: str | None,
+    baseline: str | None,
+    format_name: str,
+    target: str | None,
+    also: tuple[str, ...],
+    **limits: Any,
+) -> ExitCode:
+    """Judge budgets on recorded sessions.
+
+    Budgets come from the nearest agentsim.toml, or [tool.agentsim] in a pyproject.toml; or from the options, and then
+    a configuration counts only when it is named. Exit codes: 0 all held, 1 one is broken, 2 wrong usage or
+    configuration, 3 something could not be read or judged. A broken budget counts before what could not be judged.
+    """
+    from agentsim.commands.budget_options import budget_of, load, nearest_config
+
+    targets = [(format_name, target), *(_target(text) for text in also)]
+    own = budget_of(limits)
+    file = config or (nearest_config() if own is None else None)
+    if file is None and own is None:
+        raise Failure(
+            "no budget: no option limits anything, and there is no agentsim.toml here or above",
+            remedy="see 'agentsim check --help'",
+            code=ExitCode.USAGE,
+        )
+    loaded = load(file) if file is not None else None
+    budgets = (*(loaded.budgets if loaded is not None else ()), *((own,) if own is not None else ()))
+    if not budgets:
+        raise Failure("no [[budget]] in it", file=file, remedy="write one", code=ExitCode.USAGE)
+    gate = run(paths, loaded, budgets, baseline)
+    from agentsim.report.gate_json import EXITS
+    from agentsim.report.output import output
+
+    for name, place in targets:
+        with output(place) as stream:
+            write(stream, name, gate)
+    return EXITS[gate.outcome]
+
+
+def run(paths: tuple[str, ...], config: Any, budgets: Any, baseline: str | None) -> Gate:
+    """Read the inputs and judge them."""
+    from agentsim.budget.evaluate import judge
+    from agentsim.budget.recordings import read_recordings
+    from agentsim.commands.budget_options import baseline_file, inputs_of, read_measures
+
+    inputs = inputs_of(config, paths)
+    growth = any(limit.kind == "max-growth" for budget in budgets for limit in budget.limits)
+    measures = read_measures(baseline_file(config, baseline)) if growth else None
+    problems: list[Problem] = []
+    return judge(
+        read_recordings(inputs, problems),
+        budgets,
+        root=config.root if config is not None else ".",
+        baseline=measures,
+        problems=problems,
+        config=config.file if config is not None else None,
+        # Of files that were named, each budget takes those it is about; the others have nothing to say.
+        all_must_match=not paths,
+    )
+
+
+def write(stream: TextIO, name: str, gate: Gate) -> None:
+    """Write a gate in a format."""
+    from agentsim.report.output import write_safe
+
+    if name == "terminal":
+        from agentsim.report.gate import write_gate
+        from agentsim.report.paper import Paper
+
+        write_gate(Paper.on(stream), gate)
+    elif name == "json":
+        from agentsim.report.as_json import write_document
+        from agentsim.report.gate_json import gate_document
+
+        write_document(stream, gate_document(gate))
+    elif name == "junit":
+        from agentsim.report.junit import junit_text
+
+        write_safe(stream, junit_text(gate))
+    elif name == "sarif":
+        from agentsim.report.sarif import sarif_text
+
+        write_safe(stream, sarif_text(gate))
+    elif name == "github":
+        from agentsim.report.github import github_text
+
+        write_safe(stream, github_text(gate))
+    else:
+        from agentsim.report.markdown import markdown_text
+
+        write_safe(stream, markdown_text(gate))
+
+
+def _target(text: str) -> tuple[str, str]:
+    name, equals, file = text.partition("=")
+    if name not in FORMATS or not equals or not file:
+        remedy = f"write FORMAT=FILE; formats are {', '.join(FORMATS)}"
+        raise Failure(f"--also {text}: not a format and a file", remedy=remedy, code=ExitCode.USAGE)
+    return name, file

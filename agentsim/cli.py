@@ -20,6 +20,8 @@ TRACEBACK_VARIABLE = "AGENTSIM_TRACEBACK"
 COMMANDS: dict[str, str] = {
     "replay": "Show each request of a session and why its cache was lost.",
     "summary": "Show what all sessions cost, and what the cache lost.",
+    "compare": "Show what would have been cheaper, policy by policy.",
+    "policies": "List the policies that a comparison can try.",
     "explain": "Explain the code of a cause.",
     "agree": "Compare blind verdicts with the provider's recorded reasons.",
     "check": "Hold recorded sessions to their budgets.",

@@ -29,6 +29,11 @@ class KeepAliveThree(KeepAlive, frozen=True, kw_only=True):
     name: ClassVar[str] = "keep-alive-three"
     summary: ClassVar[str] = "At most three refreshes, each 15 s before the lifetime ends: some 19 min of pause."
     origin: ClassVar[str] = "oh-my-pi."
+    how: ClassVar[dict[str, str]] = {
+        "claude-code": "Nothing built in: have a timer send a one-word message before the lifetime ends.",
+        "pi": "What oh-my-pi does.",
+        "own-code": "Send the last request again with max_tokens 0 fifteen seconds before the end, at most three times.",
+    }
     fraction: float = 1
     margin: float = 15
     most: int = 3

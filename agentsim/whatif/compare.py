@@ -6,18 +6,22 @@ as recorded is first held against what the log reported; where it explains too l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from agentsim.policies import Policy, every_policy
+from agentsim.policies import Policy, every_policy, parse
 from agentsim.session import Session
 from agentsim.whatif.calibration import Calibration
 from agentsim.whatif.simulation import CannotSimulate, Case, Sums, add_up, in_order, prepare, simulate, under
 
 if TYPE_CHECKING:
     import pandas
+
+Given = Session | str | os.PathLike[str]
+"""A session, or the path of a log."""
 
 _FEW = 12
 """Policies left over that are all tried once more when no other adds to a combination."""
@@ -97,22 +101,24 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare(
-    sessions: Session | Iterable[Session],
-    policies: Sequence[Policy] | None = None,
+    sessions: Given | Iterable[Given],
+    policies: Sequence[Policy | str] | None = None,
     *,
     combine: bool = False,
     same_input: bool = False,
 ) -> Comparison:
     """Try policies on sessions: each of them alone, and with ``combine`` the best compatible ones together.
 
-    ``policies`` defaults to one of each kind. ``same_input`` leaves out those under which the model would be shown
-    something else. Sessions that cannot be simulated, or not well enough while others can, are left out and named.
-    Raises ValueError when no session can be simulated.
+    ``sessions`` may be given as files and folders. ``policies`` (or their names, as ``agentsim compare --policy`` takes
+    them) default to one of each kind. ``same_input`` leaves out those under which the model would be shown something
+    else. Sessions that cannot be simulated, or not well enough while others can, are left out and named. Raises
+    ValueError when no session can be simulated, PolicyError (a ValueError) for an unknown policy, and OSError for a
+    path that holds no session.
     """
-    cases, left_out = _cases([sessions] if isinstance(sessions, Session) else sessions)
+    cases, left_out = _cases(_read(sessions))
     calibration = sum((case.calibration for case in cases), Calibration())
     withheld = None if calibration.holds else _why_withheld(calibration)
-    wanted = every_policy() if policies is None else tuple(policies)
+    wanted = every_policy() if policies is None else tuple(parse(p) if isinstance(p, str) else p for p in policies)
     if same_input:
         wanted = tuple(policy for policy in wanted if policy.changes is None)
     recorded = sum((case.sums for case in cases), Sums())
@@ -138,6 +144,16 @@ def compare(
         left_out=tuple(left_out),
         combined=trial.together(outcomes) if combine else None,
     )
+
+
+def _read(given: Given | Iterable[Given]) -> Iterator[Session]:
+    for item in [given] if isinstance(given, str | os.PathLike | Session) else given:
+        if isinstance(item, Session):
+            yield item
+        else:
+            from traces.formats import read
+
+            yield from read([os.fspath(item)])
 
 
 def _cases(sessions: Iterable[Session]) -> tuple[list[Case], list[Left]]:

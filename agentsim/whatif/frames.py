@@ -50,7 +50,7 @@ def records(comparison: Comparison) -> list[dict[str, object]]:
         found.append(record)
     if comparison.combined is not None:
         all_of_them = comparison.combined
-        name = " + ".join(step.policy.spec for step in all_of_them.steps) or "nothing saves"
+        name = "together: " + (" + ".join(step.policy.spec for step in all_of_them.steps) or "nothing saves")
         found.append(
             _record(
                 name, all_of_them.sums, comparison.sessions, all_of_them.saving, all_of_them.saving_equivalents, shown

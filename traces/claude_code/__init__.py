@@ -18,12 +18,11 @@ VERIFIED = True
 
 def detect(head: bytes, path: str) -> bool:
     """Whether the beginning of a file looks like a Claude Code log."""
-    if b'"sessionId"' not in head and b'"leafUuid"' not in head:
-        return False
-    return any(
-        mark in head
-        for mark in (b'"parentUuid"', b'"isSidechain"', b'"leafUuid"', b'"file-history-snapshot"', b'"queue-operation"')
-    )
+    marks = (b'"isSidechain"', b'"leafUuid"', b'"file-history-snapshot"', b'"queue-operation"', b'"custom-title"')
+    if any(mark in head for mark in marks):
+        return True
+    # Qwen Code writes a tree of the same field names, but its messages have parts instead of content.
+    return b'"parentUuid"' in head and b'"sessionId"' in head and b'"parts"' not in head
 
 
 def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> list[Session]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -57,6 +58,8 @@ def _session(id: str, units: list[Unit], owned: set[tuple[str, str]]) -> Session
     skipped: dict[str, int] = {}
     problems: list[Problem] = []
     here: set[tuple[str, str]] = set()
+    names: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
     copies = 0
     for unit in units:
         rows += unit.rows
@@ -75,10 +78,14 @@ def _session(id: str, units: list[Unit], owned: set[tuple[str, str]]) -> Session
                     copies += 1
                     continue
                 here.add(call.key)
+                # Message ids are unique; a damaged log, or a gateway's, may still hold one with two request ids.
+                name = request_id(call)
+                names[call.key] = name if name not in taken else f"{name}/{call.key[1]}"
+                taken.add(names[call.key])
                 counted = call.key not in owned
                 copies += not counted
-                requests.append(request_of(unit, call, step, lane.id, lane.purpose, counted))
-                events += _events(call, step, lane)
+                requests.append(request_of(unit, call, step, lane.id, lane.purpose, counted, names))
+                events += _events(call, step, lane, names[call.key])
     owned |= here
     if not requests and not rows:
         return None
@@ -129,9 +136,15 @@ def _lane(call: Call, step: Step, lane_of: dict[int, str], lanes: dict[str, Lane
 
 
 def request_of(
-    unit: Unit, call: Call, step: Step, lane: str = "", purpose: Purpose = "main", counted: bool = True
+    unit: Unit,
+    call: Call,
+    step: Step,
+    lane: str = "",
+    purpose: Purpose = "main",
+    counted: bool = True,
+    names: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> Request:
-    """A call as a request of the vocabulary."""
+    """A call as a request of the vocabulary. ``names`` are ids that differ from the calls' own."""
     end = nanoseconds(call.end)
     start = nanoseconds(step.start)
     if start is not None and end is not None and start > end:
@@ -139,10 +152,10 @@ def request_of(
     usage = call.usage
     iterations = usage.iterations or ()
     return Request(
-        id=request_id(call),
+        id=names.get(call.key) or request_id(call),
         lane=lane,
         model=call.model,
-        parent=request_id(step.parent) if step.parent is not None else None,
+        parent=(names.get(step.parent.key) or request_id(step.parent)) if step.parent is not None else None,
         purpose=purpose,
         start=start,
         end=end,
@@ -195,8 +208,7 @@ def output_is_final(call: Call) -> bool:
     return call.stop_reason is not None
 
 
-def _events(call: Call, step: Step, lane: Lane) -> list[Event]:
-    before = request_id(call)
+def _events(call: Call, step: Step, lane: Lane, before: str) -> list[Event]:
     events = [
         Event(kind=kind, time=nanoseconds(stamp), lane=lane.id, before=before, detail=detail)
         for kind, stamp, detail in step.events

@@ -176,6 +176,20 @@ def test_gateways_without_ids(tmp_path: Path, leave_out: str) -> None:
     assert len(read_one(path).requests) == (1 if leave_out == "requestId" else 3)
 
 
+def test_one_message_id_with_two_request_ids_is_two_requests_with_names_of_their_own(tmp_path: Path) -> None:
+    log = ClaudeLog()
+    log.user()
+    log.call(0, 20_000, id="msg-x")
+    log.results()
+    log.call(20_000, 500, id="msg-x")
+    path = log.save(tmp_path / "s1.jsonl")
+    lines = path.read_text().splitlines()
+    later = [line.replace('"requestId":"req-x"', '"requestId":"req-y"') for line in lines[4:]]
+    path.write_text("\n".join([*lines[:4], *later]) + "\n")
+    first, second = read_one(path).requests
+    assert (first.id, second.id, second.parent) == ("msg-x", "msg-x/req-y", "msg-x")
+
+
 def test_synthetic_rows_are_not_requests_but_mark_a_limit(tmp_path: Path) -> None:
     log = ClaudeLog()
     log.user()
@@ -271,6 +285,9 @@ def test_detect_tells_a_log_from_other_json_lines() -> None:
     log.user()
     assert detect(log.lines[0].encode(), "x.jsonl")
     assert not detect(b'{"timestamp":1,"input_length":5,"hash_ids":[1]}', "x.jsonl")
+    assert not detect(
+        b'{"uuid":"a","parentUuid":null,"sessionId":"b","type":"user","message":{"role":"user"}}', "x.jsonl"
+    )
     assert not detect(b'{"type":"session","id":"a","cwd":"/"}', "x.jsonl")
 
 

@@ -285,9 +285,8 @@ def test_detect_tells_a_log_from_other_json_lines() -> None:
     log.user()
     assert detect(log.lines[0].encode(), "x.jsonl")
     assert not detect(b'{"timestamp":1,"input_length":5,"hash_ids":[1]}', "x.jsonl")
-    assert not detect(
-        b'{"uuid":"a","parentUuid":null,"sessionId":"b","type":"user","message":{"role":"user"}}', "x.jsonl"
-    )
+    qwen = {"uuid": "a", "parentUuid": None, "sessionId": "b", "type": "user", "message": {"role": "user", "parts": []}}
+    assert not detect(json.dumps(qwen).encode(), "x.jsonl")
     assert not detect(b'{"type":"session","id":"a","cwd":"/"}', "x.jsonl")
 
 

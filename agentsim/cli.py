@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "explain": "Explain the code of a cause.",
     "agree": "Compare blind verdicts with the provider's recorded reasons.",
     "check": "Hold recorded sessions to their budgets.",
+    "diff": "Compare two recordings, request by request.",
     "baseline": "Write down what sessions cost, to measure growth from.",
     "formats": "List the log formats that can be read.",
     "convert": "Turn a log into an agentsim/1 trace, to keep or to share.",

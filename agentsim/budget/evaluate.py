@@ -52,9 +52,10 @@ def judge(
         findings += found
         for budget in matching:
             applies[budget.name].append(trace)
-    alone = {path for path, count in Counter(trace.path for trace in traces).items() if count == 1}
+    count = Counter(trace.path for trace in traces)
+    for name, own in applies.items():
+        applies[name] = [msgspec.structs.replace(trace, alone=count[trace.path] == 1) for trace in own]
     results = [result for budget in budgets for result in _results(budget, applies[budget.name], baseline)]
-    results = [_shortly(result, alone) for result in results]
     if all_must_match:
         results += [_unmatched(budget) for budget in budgets if not applies[budget.name]]
     return Gate(
@@ -64,13 +65,6 @@ def judge(
         problems=tuple(problems or ()),
         config=config,
     )
-
-
-def _shortly(result: Result, alone: set[str]) -> Result:
-    """A result on the only session of its file is named by the file."""
-    if len(result.traces) == 1 and result.path in alone and result.subject == result.traces[0]:
-        return msgspec.structs.replace(result, subject=result.path)
-    return result
 
 
 def look(recording: Recording, path: str) -> tuple[Trace, list[Finding]]:
@@ -127,7 +121,7 @@ def judge_limit(
         budget=budget.name,
         level=budget.level,
         limit=limit,
-        subject=group[0].key if budget.judge == "each" else f"{len(group):,} sessions together",
+        subject=group[0].name if budget.judge == "each" else f"{len(group):,} sessions together",
         traces=tuple(trace.key for trace in group),
         status="held",
         actual=actual,
@@ -204,7 +198,7 @@ def _base(limit: Limit, group: Sequence[Trace], baseline: Baseline | None) -> tu
         return None, "there is no baseline; 'agentsim baseline write' makes one"
     entries: list[Measures] = []
     for trace in group:
-        entry = baseline.get(trace.key)
+        entry = baseline.get(trace.key) or _only_entry(trace, baseline)
         if entry is None:
             return None, f"the baseline does not hold {trace.key}; 'agentsim baseline write' adds it"
         entries.append(entry)
@@ -214,6 +208,12 @@ def _base(limit: Limit, group: Sequence[Trace], baseline: Baseline | None) -> tu
     if limit.metric == "misses" and sums.unreported:
         return None, f"the baseline has no cache counters for {sums.unreported:,} of its requests"
     return _actual(limit, sums), None
+
+
+def _only_entry(trace: Trace, baseline: Baseline) -> Measures | None:
+    """The only entry of a file that held and holds one session: a run that is recorded again has a new id."""
+    entries = [entry for key, entry in baseline.items() if key.startswith(f"{trace.path}#")]
+    return entries[0] if len(entries) == 1 and trace.alone else None
 
 
 def _unmatched(budget: Budget) -> Result:

@@ -20,12 +20,19 @@ Blame = Literal["error", "warning", "note"]
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    """A judged session: its file as patterns and baselines name it, its id, its sums, how many budgets apply to it."""
+    """A judged session: its file as patterns and baselines name it, its id, its sums, how many budgets apply to it,
+    and whether its file holds no other session."""
 
     path: str
     session: str
     measures: Measures
     budgets: int = 0
+    alone: bool = False
+
+    @property
+    def name(self) -> str:
+        """What people call it: the only session of a file is named by the file."""
+        return self.path if self.alone else self.key
 
     @property
     def key(self) -> str:

@@ -80,7 +80,10 @@ class ModeledProvider:
         key = (request.provider, request.model, now // _DAY)
         rules = self._known_rules.get(key)
         if rules is None:
-            rules = self._known_rules[key] = rules_for(request.provider, request.model, now, self._profile)
+            rules = rules_for(request.provider, request.model, now, self._profile)
+            if rules.matching != "breakpoint":
+                raise ValueError(f"the cache of {request.provider} does not match at breakpoints")
+            self._known_rules[key] = rules
         return rules
 
     def store_of(self, request: Request) -> PrefixStore:

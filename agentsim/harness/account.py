@@ -1,0 +1,203 @@
+"""The account of whole tasks: every request that was made for them, by what it was for, and how long they took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from agentsim.session import Purpose, Usage
+
+FIELDS = ("requests", "fresh", "written", "read", "output", "cost", "equivalents", "unpriced")
+
+PURPOSES: tuple[Purpose, ...] = ("main", "subagent", "summary", "keep_alive", "retry", "helper", "probe")
+
+STAGES = ("first_token", "output", "tools", "pauses", "failures")
+"""Waiting for first tokens, waiting for the rest of answers, running tools, people, and repeating what failed."""
+
+
+class Sums(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Sums over requests: tokens, picodollars, micro-tokens of ordinary input, and how many have no price."""
+
+    requests: int = 0
+    fresh: int = 0
+    written: int = 0
+    read: int = 0
+    output: int = 0
+    cost: int = 0
+    equivalents: int = 0
+    unpriced: int = 0
+
+    @property
+    def total_input(self) -> int:
+        """All input tokens."""
+        return self.fresh + self.written + self.read
+
+
+class Compacted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One compaction and its three costs (picodollars): making the summary, the first request after it, and those that
+    followed until the next compaction or the end."""
+
+    lane: str
+    method: str
+    time: int
+    before: int
+    after: int
+    summary: Sums
+    first: Sums
+    later: Sums
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A set of durations or sizes: how many, the typical one (median), the slow tail (95 %, by the nearest rank) and
+    the largest."""
+
+    count: int
+    typical: int
+    tail: int
+    largest: int
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """What whole tasks took. ``accepted`` is ``None`` where the scenario does not say how often a task is accepted.
+
+    ``tasks`` holds the times from start to completion of finished tasks, ``turns`` those of turns, ``peaks`` the
+    largest prompt of each task in tokens. ``stages`` are nanoseconds, summed over lanes. ``kept_outside`` are tokens of
+    tool results that never entered a prompt.
+    """
+
+    started: int
+    finished: int
+    accepted: int | None
+    total: Sums
+    purposes: tuple[tuple[Purpose, Sums], ...]
+    compactions: tuple[Compacted, ...]
+    tasks: Spread | None
+    turns: Spread | None
+    peaks: Spread | None
+    stages: tuple[tuple[str, int], ...]
+    window: int | None
+    kept_outside: int
+    refused: int
+    timed_out: int
+    cleared: int
+    dropped_timers: int
+
+    @property
+    def cost_per_accepted(self) -> int | None:
+        """Picodollars of everything over the tasks that were accepted, rounded half up; ``None`` where that cannot be
+        said."""
+        if not self.accepted or self.total.unpriced:
+            return None
+        return (2 * self.total.cost + self.accepted) // (2 * self.accepted)
+
+    def of(self, purpose: Purpose) -> Sums:
+        """The sums of one purpose."""
+        return dict(self.purposes).get(purpose, Sums())
+
+
+def spread(values: Sequence[int]) -> Spread | None:
+    """The spread of some numbers; ``None`` of none."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    count = len(ordered)
+    return Spread(
+        count=count, typical=ordered[(count - 1) // 2], tail=ordered[-(-count * 95 // 100) - 1], largest=ordered[-1]
+    )
+
+
+class CompactionMeter:
+    """Collects the costs of one compaction while the session goes on. Mutable."""
+
+    def __init__(self, lane: str, method: str, time: int, before: int) -> None:
+        self.lane, self.method, self.time, self.before = lane, method, time, before
+        self.after = 0
+        self.summary, self.first, self.later = new_sums(), new_sums(), new_sums()
+
+    def following(self) -> list[int]:
+        """Where the next request of the conversation is to be added."""
+        return self.later if self.first[0] else self.first
+
+    def done(self) -> Compacted:
+        """What was collected."""
+        return Compacted(
+            lane=self.lane,
+            method=self.method,
+            time=self.time,
+            before=self.before,
+            after=self.after,
+            summary=as_sums(self.summary),
+            first=as_sums(self.first),
+            later=as_sums(self.later),
+        )
+
+
+class Meter:
+    """Adds requests up while they are made. Mutable."""
+
+    def __init__(self) -> None:
+        self.purposes: dict[Purpose, list[int]] = {}
+        self.compactions: list[CompactionMeter] = []
+        self.stages = dict.fromkeys(STAGES, 0)
+        self.tasks: list[int] = []
+        self.turns: list[int] = []
+        self.peaks: list[int] = []
+        self.started = self.finished = self.accepted = 0
+        self.kept_outside = self.refused = self.timed_out = self.cleared = self.dropped_timers = 0
+
+    def sums_of(self, purpose: Purpose) -> list[int]:
+        """Where requests of a purpose are added."""
+        found = self.purposes.get(purpose)
+        if found is None:
+            found = self.purposes[purpose] = new_sums()
+        return found
+
+    def account(self, *, passes_known: bool, window: int | None) -> Account:
+        """What was added up."""
+        total = new_sums()
+        for sums in self.purposes.values():
+            for index, value in enumerate(sums):
+                total[index] += value
+        return Account(
+            started=self.started,
+            finished=self.finished,
+            accepted=self.accepted if passes_known else None,
+            total=as_sums(total),
+            purposes=tuple((p, as_sums(self.purposes[p])) for p in PURPOSES if p in self.purposes),
+            compactions=tuple(meter.done() for meter in self.compactions),
+            tasks=spread(self.tasks),
+            turns=spread(self.turns),
+            peaks=spread(self.peaks),
+            stages=tuple(self.stages.items()),
+            window=window,
+            kept_outside=self.kept_outside,
+            refused=self.refused,
+            timed_out=self.timed_out,
+            cleared=self.cleared,
+            dropped_timers=self.dropped_timers,
+        )
+
+
+def new_sums() -> list[int]:
+    """Sums of nothing yet, in the order of :data:`FIELDS`."""
+    return [0] * len(FIELDS)
+
+
+def add(sums: list[int], usage: Usage, cost: int | None, equivalents: int | None) -> None:
+    """Add one request to sums."""
+    sums[0] += 1
+    sums[1] += usage.fresh or 0
+    sums[2] += (usage.write_5m or 0) + (usage.write_1h or 0) + (usage.write_other or 0)
+    sums[3] += usage.read or 0
+    sums[4] += usage.output or 0
+    if cost is None:
+        sums[7] += 1
+    else:
+        sums[5] += cost
+        sums[6] += equivalents or 0
+
+
+def as_sums(values: Sequence[int]) -> Sums:
+    """Sums as a record."""
+    return Sums(**dict(zip(FIELDS, values, strict=True)))

@@ -1,0 +1,367 @@
+"""An agent as a process: it goes through its steps, waits for answers, runs tools, and keeps its conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from typing import TYPE_CHECKING, Any
+
+from agentsim.harness import clearing, compaction, fan_out, tool_loading
+from agentsim.harness.account import CompactionMeter
+from agentsim.harness.endpoint import Answer
+from agentsim.harness.failures import STATUS, Fate, fate, wait_before_retry
+from agentsim.harness.keep_alive import Warmer
+from agentsim.harness.plan import Layout
+from agentsim.harness.steps import (
+    Call,
+    Compact,
+    FanOut,
+    Load,
+    Reply,
+    Restart,
+    Round,
+    Send,
+    Settings,
+    Step,
+    Tools,
+    User,
+    Wait,
+)
+from agentsim.harness.thread import Thread, block_of
+from agentsim.harness.world import GaveUp, World
+from agentsim.prompt import Breakpoint, Prompt
+from agentsim.session import Purpose
+
+if TYPE_CHECKING:
+    import simpy
+
+Process = Generator["simpy.Event", Any, None]
+Exchange = Generator["simpy.Event", Any, Answer]
+
+
+class Agent:
+    """One conversation with a model and the mechanisms around it. Mutable."""
+
+    def __init__(self, world: World, name: str, thread: Thread, purpose: Purpose = "main") -> None:
+        self.world = world
+        self.name = name
+        self.thread = thread
+        self.purpose: Purpose = purpose
+        self.children = 0
+        self.summaries = 0
+        self.compacted: CompactionMeter | None = None
+        self.wants_compaction = False
+        self.sent: simpy.Event | None = None
+        """Succeeds with the first answer, where somebody waits for it."""
+        self.service = world.streams.fresh(f"{name}/service")
+        self._failures = world.streams.fresh(f"{name}/failures")
+        self._mechanisms = world.streams.fresh(f"{name}/mechanisms")
+        self.peak = 0
+        self._turn: int | None = None
+        keep_alive = world.plan.harness.keep_alive
+        self.warmer = Warmer(world, thread, keep_alive) if keep_alive is not None and purpose == "main" else None
+
+    def go_through(self, steps: Iterable[Step]) -> Process:
+        """The main loop's process: all steps, then the account of the task."""
+        world, meter = self.world, self.world.recorder.meter
+        began = world.now
+        meter.started += 1
+        try:
+            for step in steps:
+                yield from self.do(step)
+            meter.finished += 1
+            meter.tasks.append(world.now - began)
+            passes = world.plan.passes
+            if passes is not None and world.streams.fresh(f"{self.name}/outcome").happens(passes):
+                meter.accepted += 1
+        except GaveUp:
+            pass
+        finally:
+            meter.peaks.append(self.peak)
+            if self.warmer is not None:
+                self.warmer.stop()
+
+    def do(self, step: Step) -> Process:
+        """Do one step."""
+        kind = type(step)
+        if kind is Round:
+            yield from self.round(step)  # type: ignore[arg-type]
+        elif isinstance(step, User):
+            yield from self.user(step)
+        elif isinstance(step, Reply):
+            yield from self.reply(step)
+        elif isinstance(step, FanOut):
+            yield from fan_out.run(self, step)
+        elif isinstance(step, Load):
+            tool_loading.load(self.thread, step, self.world.plan.harness.tools)
+            self.event("tools_delta", step.name)
+        elif isinstance(step, Tools):
+            tool_loading.change(self.thread, step)
+            self.event("tools_delta", step.insert or step.remove)
+        elif isinstance(step, Settings):
+            self.change_settings(step)
+        elif isinstance(step, Wait):
+            yield from self.wait(step.pause, "waiting", "pauses")
+        elif isinstance(step, Compact):
+            self.wants_compaction = True
+        elif isinstance(step, Restart):
+            yield from self.restart(step)
+        else:
+            assert isinstance(step, Send)
+            yield from self.send(step)
+
+    def user(self, step: User) -> Process:
+        """A person speaks: a new turn begins."""
+        yield from self.wait(step.pause, "user", "pauses")
+        now = self._turn = self.world.now
+        self.event("prompt_submitted")
+        for tokens in step.blocks:
+            self.thread.append("user", "text", tokens)
+        helper = self.world.plan.harness.helper
+        if helper is not None:
+            self.world.endpoint.send(
+                self.thread,
+                Prompt.of([block_of("messages", "text", f"{self.name} turn {now}", helper.tokens, role="user")]),
+                now,
+                self.service,
+                output=helper.output,
+                purpose="helper",
+                took=helper.seconds,
+                lane=f"{self.name}/helper",
+                model=helper.model,
+            )
+
+    def reply(self, step: Reply) -> Process:
+        """The model answers with words: the turn ends."""
+        yield from self.exchange(step.text + step.thinking, step.took, step.first_token, stop_reason="end_turn")
+        self.append_answer(step.thinking, step.text, ())
+        now = self.world.now
+        if self._turn is not None:
+            self.world.recorder.meter.turns.append(now - self._turn)
+            self._turn = None
+
+    def round(self, step: Round) -> Process:
+        """One round of tool calls, made in the harness's way."""
+        style = self.world.plan.harness.calls
+        calls = step.calls
+        if len(calls) < 2 or style.style == "parallel":
+            yield from self.one_round(step, calls, max((call.took for call in calls), default=0))
+        elif style.style == "one_per_round":
+            for index, call in enumerate(calls):
+                yield from self.one_round(step, (call,), call.took, first=index == 0)
+        else:
+            raw = sum(call.result for call in calls)
+            script = Call(
+                tokens=style.script.draw(self._mechanisms),
+                result=min(style.selected.draw(self._mechanisms), raw),
+                name="script",
+            )
+            self.world.recorder.meter.kept_outside += raw - script.result
+            yield from self.one_round(step, (script,), sum(call.took for call in calls))
+
+    def one_round(self, step: Round, calls: tuple[Call, ...], took: int, first: bool = True) -> Process:
+        """A request, the tools that it calls, and their results."""
+        thinking, text = (step.thinking, step.text) if first else (0, 0)
+        output = thinking + text
+        for call in calls:
+            output += call.tokens
+        yield from self.exchange(output, step.took, step.first_token, stop_reason="tool_use")
+        self.append_answer(thinking, text, calls)
+        if took:
+            world = self.world
+            began = world.now
+            yield world.clock.timeout(took)
+            name = (calls[0].name or "tool") if len(calls) == 1 else f"{len(calls)} tools"
+            world.recorder.span(self.thread.lane, name, "tools", began, world.now)
+        for call in calls:
+            self.thread.append("user", "tool_result", call.result, call.name)
+
+    def append_answer(self, thinking: int, text: int, calls: tuple[Call, ...]) -> None:
+        """Append what the model said."""
+        thread = self.thread
+        if thinking:
+            thread.append("assistant", "thinking", thinking)
+        if text:
+            thread.append("assistant", "text", text)
+        for call in calls:
+            thread.append("assistant", "tool_use", call.tokens, call.name)
+
+    def exchange(self, output: int, took: int | None, first_token: int | None, *, stop_reason: str) -> Exchange:
+        """Send the conversation and wait for the answer; compaction and clearing come before, retries after."""
+        world, thread = self.world, self.thread
+        harness = world.plan.harness
+        if harness.clearing is not None:
+            freed = clearing.clear(thread, harness.clearing)
+            if freed:
+                world.recorder.meter.cleared += freed
+                self.event("clearing", f"{freed} tokens")
+        delay = 0
+        inside = None
+        if harness.compaction is not None and (self.wants_compaction or thread.tokens >= harness.compaction.trigger):
+            self.wants_compaction = False
+            delay, inside = yield from compaction.compact(self, harness.compaction)
+        prompt = thread.request_prompt()
+        self.peak = max(self.peak, prompt.tokens)
+        attempt = 0
+        again = False
+        while True:
+            attempt += 1
+            trouble = None if world.plan.failures is None else fate(world.plan.failures, self._failures)
+            if trouble is not None and trouble != "timed_out":
+                yield from self._refused(trouble, attempt)
+                continue
+            now = world.now
+            answer = world.endpoint.send(
+                thread,
+                prompt,
+                now,
+                self.service,
+                output=output if trouble is None else output // 2,
+                purpose="retry" if again else self.purpose,
+                took=took,
+                first_token=first_token,
+                delay=delay,
+                stop_reason=stop_reason if trouble is None else None,
+                parent=thread.parent,
+                following=self.compacted,
+            )
+            if inside is not None:
+                world.recorder.enlarge_last(*inside)
+                inside, delay = None, 0
+            if answer.rejected is not None:
+                self.event("api_error", "400")
+                raise GaveUp(answer.rejected)
+            thread.parent = answer.request.id
+            if self.sent is not None and not self.sent.triggered:
+                self.sent.succeed(answer)
+            if self.warmer is not None:
+                self.warmer.sent(answer)
+            if trouble is None:
+                yield world.clock.timeout(answer.end - now)
+                return answer
+            prompt = yield from self._timed_out(answer, attempt, prompt)
+            again = True
+
+    def _refused(self, trouble: Fate, attempt: int) -> Process:
+        rule = self.world.plan.failures
+        assert rule is not None
+        self.world.recorder.meter.refused += 1
+        self.event("api_error", STATUS[trouble])
+        if attempt >= rule.attempts:
+            raise GaveUp(STATUS[trouble])
+        pause = wait_before_retry(rule, trouble, attempt, self._failures)
+        yield from self.wait(pause, f"after {STATUS[trouble]}", "failures")
+
+    def _timed_out(self, answer: Answer, attempt: int, prompt: Prompt) -> Generator[simpy.Event, Any, Prompt]:
+        rule = self.world.plan.failures
+        assert rule is not None
+        self.world.recorder.meter.timed_out += 1
+        self.event("api_error", STATUS["timed_out"])
+        # The stream stalls: the harness notices when its time is up, however far the answer came.
+        yield from self.wait(max(rule.timeout, answer.end - self.world.now), "timeout", "failures")
+        if attempt >= rule.attempts:
+            raise GaveUp("timeout")
+        yield from self.wait(wait_before_retry(rule, "timed_out", attempt, self._failures), "retry", "failures")
+        if rule.retry == "new_prefix":
+            self.rebuild_prefix(f"attempt {attempt + 1} of {answer.request.id}")
+            return self.thread.request_prompt()
+        return prompt
+
+    def send(self, step: Send) -> Process:
+        """A request written out in full."""
+        yield from self.wait(step.pause, "pause", "pauses")
+        world, thread = self.world, self.thread
+        blocks = [
+            block_of(
+                piece.section,
+                "text",
+                piece.name,
+                piece.tokens,
+                role="user" if piece.section == "messages" else None,
+                name=piece.name,
+                message=0,
+                part=index if piece.section == "messages" else None,
+            )
+            for index, piece in enumerate(step.pieces)
+        ]
+        markers = [
+            Breakpoint(index, thread.ttl) for index, piece in enumerate(step.pieces) if piece.mark and thread.ttl
+        ]
+        prompt = Prompt.of(blocks, markers)
+        self.peak = max(self.peak, prompt.tokens)
+        now = world.now
+        answer = world.endpoint.send(
+            thread,
+            prompt,
+            now,
+            self.service,
+            output=step.output,
+            purpose=step.purpose,
+            took=step.took,
+            first_token=step.first_token,
+            stop_reason="end_turn",
+        )
+        yield world.clock.timeout(answer.end - now)
+        if answer.rejected is not None or (step.stop_unless_read and not answer.read):
+            raise GaveUp("nothing was read from the cache")
+
+    def restart(self, step: Restart) -> Process:
+        """Close the harness and resume the history."""
+        if self.warmer is not None:
+            self.warmer.stop()
+        yield from self.wait(step.pause, "closed", "pauses")
+        if step.version is not None and step.version != self.thread.version:
+            self.thread.version = step.version
+            self.event("version_change", step.version)
+        self.event("resume")
+        if not step.same_prefix:
+            self.rebuild_prefix(f"resumed at {self.world.now}")
+
+    def rebuild_prefix(self, reason: str) -> None:
+        """Let the first system block have other bytes of the same length (the first block, where there is no system
+        prompt)."""
+        thread = self.thread
+        thread.flush()
+        at = thread.tools_end if thread.system_end > thread.tools_end else 0
+        old = thread.prompt[at]
+        new = block_of(
+            old.section, old.kind, f"{old.name}: {reason}", old.tokens or 0, name=old.name, message=old.message
+        )
+        thread.replace_front(at, [new], 1)
+
+    def change_settings(self, step: Settings) -> None:
+        """Send other parameters from now on."""
+        thread = self.thread
+        given = dict(thread.settings)
+        for name, value in step.values:
+            if value is None:
+                given.pop(name, None)
+            else:
+                given[name] = value
+            if name == "effort":
+                self.event("effort_change", value)
+        thread.settings = tuple(sorted(given.items()))
+        if step.model is not None and step.model != thread.model:
+            thread.model = step.model
+            self.event("model_change", step.model)
+
+    def wait(self, duration: int, name: str, stage: str) -> Process:
+        """Let time pass."""
+        if duration > 0:
+            world = self.world
+            began = world.now
+            yield world.clock.timeout(duration)
+            world.recorder.span(self.thread.lane, name, stage, began, world.now)
+
+    def event(self, kind: Any, detail: str | None = None) -> None:
+        """Note that something happened before the next request."""
+        self.world.recorder.event(kind, self.world.now, self.thread.lane, detail)
+
+
+def opened(world: World, lane: str, layout: Layout, *, subagent: bool = False) -> Thread:
+    """A conversation with its front, and its lane announced by the caller."""
+    plan = world.plan
+    ttl = plan.marks.subagent_ttl if subagent else plan.marks.ttl
+    thread = Thread(lane, plan.model, plan.marks.at, ttl)
+    thread.settings = plan.settings
+    thread.open(tool_loading.opening(layout, plan.harness.tools))
+    return thread

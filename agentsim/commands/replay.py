@@ -34,6 +34,7 @@ EXAMPLES = (
 )
 @click.option("--usage-only", is_flag=True, help="Ignore bodies; judge by the usage counters.")
 @click.option("--no-provider-diagnosis", is_flag=True, help="Judge blind, without the provider's own word.")
+@click.option("--savings", is_flag=True, help="Tell with each fix what it would have saved.")
 @click.option("--content", is_flag=True, help="Show the words around a difference. They may be private.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 when a request lost its cache.")
 @strict_option
@@ -45,6 +46,7 @@ def command(
     session_id: str | None,
     usage_only: bool,
     no_provider_diagnosis: bool,
+    savings: bool,
     content: bool,
     exit_code: bool,
     strict: bool,
@@ -66,6 +68,10 @@ def command(
         use_provider_diagnosis=not no_provider_diagnosis,
         show_content=content,
     )
+    if savings:
+        from agentsim.whatif.savings import with_savings
+
+        diagnosis = with_savings(diagnosis)
     if as_json:
         from agentsim.report.as_json import replay_document, write_document
 

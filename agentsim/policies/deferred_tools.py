@@ -80,7 +80,7 @@ class DeferredTools(Policy, frozen=True, kw_only=True):
         kept = _shared_messages(parent.prompt, prompt) if before.added else 0
         known = {block.digest for block in before.fixed} | {block.digest for _, block in before.added}
         new = [block for block in tools if block.digest not in known]
-        if new and not self.wants(request):
+        if not self.wants(request) and tools != _tools_of(parent.prompt):
             return _Tools(tools, [], before.scaffold)
         # What stood behind a place that is no more (a rewind, a compaction) is found again at the end.
         added = [(after if after <= kept else len(prompt) - head, block) for after, block in before.added]
@@ -117,7 +117,7 @@ def _shared_messages(one: Prompt, other: Prompt) -> int:
 
 
 def _changing_lanes(session: Session) -> set[str]:
-    """Lanes in which a request has a tool that its parent had not."""
+    """Lanes in which a request has other tools than its parent, not only in another order."""
     lanes: set[str] = set()
     for request, parent in with_parents(session):
         if request.prompt is None or parent is None or parent.prompt is None or from_outside(request):
@@ -128,7 +128,7 @@ def _changing_lanes(session: Session) -> set[str]:
         if end == before and request.prompt.chain(end) == parent.prompt.chain(before):
             continue
         known = {block.digest for block in _tools_of(parent.prompt)}
-        if any(block.digest not in known for block in _tools_of(request.prompt)):
+        if known != {block.digest for block in _tools_of(request.prompt)}:
             lanes.add(request.lane)
     return lanes
 

@@ -134,7 +134,6 @@ class KeepAlive(Policy, frozen=True, kw_only=True):
                 end=now + SECOND,
                 usage=Usage(output=self.output),
                 iterations=(),
-                counted=True,
                 stop_reason="max_tokens",
             )
 

@@ -32,7 +32,7 @@ class KeepAliveThree(KeepAlive, frozen=True, kw_only=True):
     how: ClassVar[dict[str, str]] = {
         "claude-code": "Nothing built in: have a timer send a one-word message before the lifetime ends.",
         "pi": "What oh-my-pi does.",
-        "own-code": "Send the last request again with max_tokens 0 fifteen seconds before the end, at most three times.",
+        "own-code": "Send the last request again with max_tokens 0 15 s before the end, at most three times.",
     }
     fraction: float = 1
     margin: float = 15

@@ -35,6 +35,7 @@ class ToolOrder(Policy, frozen=True, kw_only=True):
         """Put the tools of each request in the order of its lane."""
         grown = Regrown()
         orders: dict[str, list[Block]] = {}
+        before: dict[str, list[Block]] = {}
         requests: list[Request] = []
         for request, parent in with_parents(session):
             prompt = request.prompt
@@ -46,10 +47,11 @@ class ToolOrder(Policy, frozen=True, kw_only=True):
             order = orders.get(parent.id, []) if parent is not None else []
             rank = {_key(block): number for number, block in enumerate(order)}
             wanted = sorted(tools, key=lambda block: rank.get(_key(block), len(rank)))
-            if not self.wants(request):
-                wanted = tools
+            if not self.wants(request) and tools != before.get(parent.id if parent is not None else ""):
+                wanted, order = tools, []
             known = {_key(block) for block in order}
             orders[request.id] = order + [block for block in wanted if _key(block) not in known]
+            before[request.id] = tools
             if wanted == tools:
                 grown.keep(request)
                 requests.append(request)

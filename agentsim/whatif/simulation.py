@@ -12,6 +12,7 @@ from agentsim.policies import NAMES, Policy
 from agentsim.policies.rewriting import profile_of
 from agentsim.session import Row, Session
 from agentsim.simulate import scan
+from agentsim.verdict import Verdict
 from agentsim.whatif.calibration import Calibration, calibrate
 from agentsim.whatif.rebuild import rebuild
 
@@ -57,16 +58,17 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     calibration: Calibration
 
 
-def prepare(session: Session) -> Case:
+def prepare(session: Session, verdicts: Sequence[Verdict] | None = None) -> Case:
     """A session ready for policies: prompts made from its rows where it has none, simulated as recorded.
 
-    Raises CannotSimulate for a session without requests, counters, or a provider whose rules are known.
+    ``verdicts`` are those of a diagnosis, where one was made already. Raises CannotSimulate for a session without
+    requests, without counters, or of a provider whose rules are not known.
     """
     if not session.requests:
         raise CannotSimulate("it holds no requests")
     rebuilt = session.completeness != "full" or not any(r.prompt is not None for r in session.requests)
     if rebuilt:
-        session = rebuild(session, diagnose(session).verdicts)
+        session = rebuild(session, diagnose(session).verdicts if verdicts is None else verdicts)
         if session.completeness == "full":
             session = msgspec.structs.replace(session, completeness="usage")
     if not any(request.prompt is not None and request.counted for request in session.requests):

@@ -122,18 +122,20 @@ def _scan_file(unit: Unit, index: int, path: str) -> None:
                 last.lines += 1
                 begin = end + 1
                 continue
-            # An assistant's line shows its type near one of its ends; a user's line near its beginning, and carries no
-            # usage of its own. Quotes inside a string are escaped, so that no text can look like either.
+            # An assistant's line shows its type near one of its ends; a user's line likewise, and carries no usage of
+            # its own. Quotes inside a string are escaped, so that no text can look like either.
             near_end = end - _NEAR
+            if near_end < begin:
+                near_end = begin
             if (
-                find(_ASSISTANT, near_end if near_end > begin else begin, end) < 0
+                find(_ASSISTANT, near_end, end) < 0
                 and end > begin
                 and data[begin] == _OPEN
                 and data[end - 1] == _CLOSE
                 and (
                     (
-                        find(_USER, begin, begin + _NEAR if near_end > begin else end) >= 0
-                        and find(_ASSISTANT, begin, begin + _NEAR if near_end > begin else end) < 0
+                        (find(_USER, begin, min(begin + _NEAR, end)) >= 0 or find(_USER, near_end, end) >= 0)
+                        and find(_ASSISTANT, begin, min(begin + _NEAR, end)) < 0
                     )
                     or find(_USAGE, begin, end) < 0
                 )

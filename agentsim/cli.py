@@ -19,9 +19,13 @@ TRACEBACK_VARIABLE = "AGENTSIM_TRACEBACK"
 
 COMMANDS: dict[str, str] = {
     "replay": "Show each request of a session and why its cache was lost.",
+    "tui": "Look at sessions row by row, in the terminal or a browser.",
     "summary": "Show what all sessions cost, and what the cache lost.",
     "compare": "Show what would have been cheaper, policy by policy.",
     "policies": "List the policies that a comparison can try.",
+    "run": "Simulate agents that do not exist yet.",
+    "scenarios": "List the bundled scenarios.",
+    "fit": "Make a scenario with the sizes and times of recorded sessions.",
     "explain": "Explain the code of a cause.",
     "agree": "Compare blind verdicts with the provider's recorded reasons.",
     "check": "Hold recorded sessions to their budgets.",

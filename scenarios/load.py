@@ -7,12 +7,12 @@ import tomllib
 from collections.abc import Sequence
 from decimal import Decimal
 from difflib import get_close_matches
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from agentsim.harness.plan import Plan
+from scenarios import bundled
 from scenarios.build import plan_of
 from scenarios.places import known_keys, line_of, nearest
 from scenarios.schema import ScenarioFile
@@ -149,18 +149,11 @@ def _without_tags(loc: Sequence[int | str]) -> list[int | str]:
     return kept
 
 
-def names() -> list[str]:
-    """The bundled scenarios, in the order of their names."""
-    folder = files("scenarios")
-    return sorted(item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml"))
-
-
 def _find(source: str) -> tuple[str, str, str]:
     """The name, the text and the path of a scenario."""
-    known = names()
+    known = bundled.names()
     if source in known:
-        path = files("scenarios").joinpath(f"{source}.toml")
-        return source, path.read_text("utf-8"), f"scenarios/{source}.toml"
+        return source, bundled.text(source), f"scenarios/{source}.toml"
     if not os.path.lexists(source):
         near = get_close_matches(source, known, 1, 0.5)
         remedy = f"did you mean {near[0]}?" if near else "'agentsim scenarios' lists the bundled ones"

@@ -10,13 +10,19 @@ import click
 from agentsim.commands.command import Command
 from agentsim.report.exits import ExitCode
 
-EXAMPLES = (("agentsim schema > agentsim-1.schema.json", "For an editor, or for a program that writes traces."),)
+EXAMPLES = (
+    ("agentsim schema > agentsim-1.schema.json", "For an editor, or for a program that writes traces."),
+    ("agentsim schema --scenario > scenario.schema.json", "The same for scenario files."),
+)
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Print the JSON Schema of agentsim/1 traces.")
-def command() -> ExitCode:
+@click.option("--scenario", is_flag=True, help="That of scenario files instead.")
+def command(scenario: bool) -> ExitCode:
     """Print the JSON Schema of one line of an agentsim/1 trace."""
-    from traces.agentsim1.schema import schema
-
+    if scenario:
+        from scenarios.schema import json_schema as schema
+    else:
+        from traces.agentsim1.schema import schema
     sys.stdout.write(json.dumps(schema(), indent=2, sort_keys=True) + "\n")
     return ExitCode.OK

@@ -62,8 +62,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     """What whole tasks took. ``accepted`` is ``None`` where the scenario does not say how often a task is accepted.
 
     ``tasks`` holds the times from start to completion of finished tasks, ``turns`` those of turns, ``peaks`` the
-    largest prompt of each task in tokens. ``stages`` are nanoseconds, summed over lanes. ``kept_outside`` are tokens of
-    tool results that never entered a prompt.
+    largest prompt of each task in tokens, in the order in which they ended. ``stages`` are nanoseconds, summed over
+    lanes. ``kept_outside`` are tokens of tool results that never entered a prompt.
     """
 
     started: int
@@ -72,9 +72,9 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     total: Sums
     purposes: tuple[tuple[Purpose, Sums], ...]
     compactions: tuple[Compacted, ...]
-    tasks: Spread | None
-    turns: Spread | None
-    peaks: Spread | None
+    tasks: tuple[int, ...]
+    turns: tuple[int, ...]
+    peaks: tuple[int, ...]
     stages: tuple[tuple[str, int], ...]
     window: int | None
     kept_outside: int
@@ -94,6 +94,45 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     def of(self, purpose: Purpose) -> Sums:
         """The sums of one purpose."""
         return dict(self.purposes).get(purpose, Sums())
+
+
+def together(accounts: Sequence[Account]) -> Account:
+    """The account of several runs of the same plan, as if they were one."""
+    if len(accounts) == 1:
+        return accounts[0]
+    first = accounts[0]
+    total = new_sums()
+    purposes: dict[Purpose, list[int]] = {}
+    stages = dict.fromkeys(STAGES, 0)
+    for account in accounts:
+        _add_sums(total, account.total)
+        for purpose, sums in account.purposes:
+            _add_sums(purposes.setdefault(purpose, new_sums()), sums)
+        for stage, time in account.stages:
+            stages[stage] += time
+    return Account(
+        started=sum(account.started for account in accounts),
+        finished=sum(account.finished for account in accounts),
+        accepted=None if first.accepted is None else sum(account.accepted or 0 for account in accounts),
+        total=as_sums(total),
+        purposes=tuple((p, as_sums(purposes[p])) for p in PURPOSES if p in purposes),
+        compactions=tuple(one for account in accounts for one in account.compactions),
+        tasks=tuple(time for account in accounts for time in account.tasks),
+        turns=tuple(time for account in accounts for time in account.turns),
+        peaks=tuple(size for account in accounts for size in account.peaks),
+        stages=tuple(stages.items()),
+        window=first.window,
+        kept_outside=sum(account.kept_outside for account in accounts),
+        refused=sum(account.refused for account in accounts),
+        timed_out=sum(account.timed_out for account in accounts),
+        cleared=sum(account.cleared for account in accounts),
+        dropped_timers=sum(account.dropped_timers for account in accounts),
+    )
+
+
+def _add_sums(sums: list[int], more: Sums) -> None:
+    for index, field in enumerate(FIELDS):
+        sums[index] += getattr(more, field)
 
 
 def spread(values: Sequence[int]) -> Spread | None:
@@ -166,9 +205,9 @@ class Meter:
             total=as_sums(total),
             purposes=tuple((p, as_sums(self.purposes[p])) for p in PURPOSES if p in self.purposes),
             compactions=tuple(meter.done() for meter in self.compactions),
-            tasks=spread(self.tasks),
-            turns=spread(self.turns),
-            peaks=spread(self.peaks),
+            tasks=tuple(self.tasks),
+            turns=tuple(self.turns),
+            peaks=tuple(self.peaks),
             stages=tuple(self.stages.items()),
             window=window,
             kept_outside=self.kept_outside,

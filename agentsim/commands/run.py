@@ -1,0 +1,139 @@
+"""``agentsim run``: simulate agents that do not exist yet."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from agentsim.commands.command import FILE, Command, json_option
+from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from agentsim.diagnose import Diagnosis
+    from agentsim.harness.trials import Trial
+    from scenarios.load import Cell
+
+EXAMPLES = (
+    ("agentsim run atlas-14", "A bundled scenario; 'agentsim scenarios' lists them."),
+    ("agentsim run my.toml --set prompt.ttl=5m,1h", "Try two values; each combination is a row."),
+    ("agentsim run claude-code-day --repeat 20", "Twenty seeds, and how sure the mean is."),
+    ("agentsim run pi-day -o pi.jsonl && agentsim replay pi.jsonl", "Judge a simulated session like a recorded one."),
+    ("agentsim run fanout-2x2 --perfetto trace.json", "Look at it on ui.perfetto.dev."),
+)
+
+MOST_JUDGED = 20_000
+"""Requests of a simulated session that is still judged for its page."""
+
+MOST_AGENTS_KEPT = 1_000
+"""Agents up to which the requests are kept although no file asks for them."""
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Simulate agents that do not exist yet.")
+@click.argument("scenario", metavar="SCENARIO")
+@click.option("--set", "settings", metavar="KEY=VALUE[,VALUE...]", multiple=True, help="Change a key; try each value.")
+@click.option("--repeat", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Seeds to run under.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="The first seed.  [default: the scenario's]")
+@click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="Write the sessions as an agentsim/1 trace.")
+@click.option("--perfetto", metavar="FILE", type=FILE, help="Write a trace for Perfetto or Chrome.")
+@json_option
+def command(
+    scenario: str,
+    settings: tuple[str, ...],
+    repeat: int,
+    seed: int | None,
+    target: str | None,
+    perfetto: str | None,
+    as_json: bool,
+) -> ExitCode:
+    """Simulate SCENARIO (a file, or the name of a bundled one) and account for whole tasks.
+
+    The same scenario and seed give the same result, on every machine. With several values or seeds there is a row for
+    each combination, with the interval of its mean. Costs are those of the price list at the scenario's time.
+    """
+    from scenarios.load import ScenarioError, load
+
+    try:
+        cells = load(scenario, settings)
+    except ScenarioError as error:
+        raise Failure(
+            error.reason, file=error.file, line=error.line, remedy=error.remedy, code=ExitCode.USAGE
+        ) from error
+    single = len(cells) == 1 and repeat == 1
+    small = cells[0].scenario.agents.count <= MOST_AGENTS_KEPT
+    keep = target is not None or perfetto is not None or (single and small)
+    first = cells[0].scenario.seed if seed is None else seed
+    trials = _run(cells, range(first, first + repeat), keep)
+    if target is not None:
+        _write_sessions(trials, target)
+    if perfetto is not None:
+        _write_perfetto(trials, perfetto)
+    story = cells[0].scenario.story
+    if as_json:
+        from agentsim.report.as_json import write_document
+        from agentsim.report.run_json import run_document
+
+        write_document(sys.stdout, run_document(trials, story))
+    else:
+        from agentsim.report.paper import Paper
+        from agentsim.report.run import write_run
+
+        write_run(Paper.on(sys.stdout), trials, story, _judged(trials) if single else None)
+    return ExitCode.OK
+
+
+def _run(cells: list[Cell], seeds: range, keep: bool) -> list[Trial]:
+    from agentsim.harness.trials import run_trial
+    from agentsim.report.progress import Progress
+
+    total, done = len(cells) * len(seeds), 0
+    trials = []
+    with Progress("simulating") as progress:
+
+        def step() -> None:
+            nonlocal done
+            done += 1
+            progress(done, total)
+
+        for number, cell in enumerate(cells, 1):
+            named = cell if len(cells) == 1 else cell._replace(name=f"{cell.name}.{number}")
+            plan_of: Callable[[int], object] = named.plan
+            try:
+                trials.append(
+                    run_trial(plan_of, seeds, label=cell.label, values=cell.values, keep=keep, step=step)  # type: ignore[arg-type]
+                )
+            except ValueError as error:
+                where = f"{cell.name}{', ' + cell.label if cell.label else ''}, seeds {seeds[0]} to {seeds[-1]}"
+                raise Failure(f"{error} ({where})", remedy="correct the scenario", code=ExitCode.USAGE) from error
+    return trials
+
+
+def _judged(trials: list[Trial]) -> Diagnosis | None:
+    """The verdicts on a single run, where its requests were kept and are not too many."""
+    simulations = trials[0].simulations
+    if not simulations or len(simulations[0].session.requests) > MOST_JUDGED:
+        return None
+    from agentsim.diagnose import diagnose
+
+    return diagnose(simulations[0].session)
+
+
+def _write_sessions(trials: list[Trial], target: str) -> None:
+    from traces.agentsim1 import write
+
+    try:
+        write([simulation.session for trial in trials for simulation in trial.simulations], target)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise Failure(reason, file=target, remedy="choose a place you may write to", code=ExitCode.USAGE) from error
+
+
+def _write_perfetto(trials: list[Trial], target: str) -> None:
+    from agentsim.report.output import output
+    from agentsim.report.perfetto import write_perfetto
+
+    runs = [(trial.label or trial.name, simulation) for trial in trials for simulation in trial.simulations]
+    with output(target) as stream:
+        write_perfetto(stream, runs)

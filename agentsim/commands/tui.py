@@ -1,0 +1,43 @@
+"""``agentsim tui``: look at sessions row by row in the terminal, or in a browser."""
+
+from __future__ import annotations
+
+import click
+
+from agentsim.commands.command import Command, paths_argument
+from agentsim.report.exits import ExitCode, Failure
+
+EXAMPLES = (
+    ("agentsim tui", "Choose among all Claude Code sessions of this machine."),
+    ("agentsim tui session.jsonl", "One session: its rows, and why each cache was lost."),
+    ("agentsim tui --follow session.jsonl", "Watch a session that is running."),
+    ("agentsim tui --web", "The same in a browser on this machine."),
+)
+DEFAULT_PORT = 8013
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Look at sessions row by row, in the terminal or a browser.")
+@paths_argument(required=False)
+@click.option("--session", "session_id", metavar="ID", help="Which session of the paths: the beginning of its id.")
+@click.option("--follow", is_flag=True, help="Keep reading a log that grows, and flag each miss.")
+@click.option("--web", is_flag=True, help="Serve the app to a browser on this machine (loopback only).")
+@click.option("--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, show_default=True, help="Port for --web.")
+def command(paths: tuple[str, ...], session_id: str | None, follow: bool, web: bool, port: int) -> int:
+    """Open the terminal app. PATH is a log or a folder of logs; without one, all logs of this machine.
+
+    Press ? in the app for its keys.
+    """
+    from agentsim.commands.inputs import check_path
+
+    for path in paths:
+        check_path(path)
+    try:
+        if web:
+            from tui.web import serve
+
+            return serve(paths, session=session_id, follow=follow, port=port)
+        from tui.run import run
+    except ModuleNotFoundError as missing:
+        package = "agentsim-cache[web]" if (missing.name or "").startswith("textual_serve") else "textual"
+        raise Failure(f"{missing.name} is not installed", remedy=f"install {package}", code=ExitCode.USAGE) from missing
+    return run(paths, session=session_id, follow=follow)

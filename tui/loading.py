@@ -1,0 +1,61 @@
+"""Sessions from paths, judged. Runs in workers: nothing here touches a widget."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Sequence
+
+import msgspec
+
+from agentsim.diagnose import Diagnosis, diagnose
+from agentsim.session import Problem, Session
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
+    """What paths hold: sessions, or in ``failure`` why there are none."""
+
+    sessions: tuple[Session, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    failure: str | None = None
+
+
+def read_paths(paths: Sequence[str]) -> Opened:
+    """All sessions of some paths. Never raises: what cannot be read is told."""
+    from traces.formats import read
+
+    problems: list[Problem] = []
+    missing = next((path for path in paths if not os.path.lexists(path)), None)
+    if missing is not None:
+        return Opened(failure=f"{missing}: no such file or folder; check the spelling")
+    try:
+        sessions = tuple(read(paths, problems))
+    except OSError as error:
+        reason = getattr(error, "reason", None) or error.strerror or str(error)
+        remedy = getattr(error, "remedy", None)
+        file = getattr(error, "file", None) or error.filename or (paths[0] if paths else "")
+        line = getattr(error, "line", None)
+        place = f"{file}, line {line}" if line else f"{file}"
+        return Opened(problems=tuple(problems), failure=f"{place}: {reason}" + (f"; {remedy}" if remedy else ""))
+    return Opened(sessions=sessions, problems=tuple(problems))
+
+
+def judge(session: Session) -> Diagnosis:
+    """A session's verdicts. The collector is held off meanwhile: a large session makes many objects and no rubbish."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return diagnose(session)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def read_session(paths: Sequence[str], session_id: str | None) -> tuple[Diagnosis | None, str]:
+    """One session of some paths, judged; or ``None`` and the reason."""
+    opened = read_paths(paths)
+    found = [session for session in opened.sessions if session_id is None or session.id == session_id]
+    if not found:
+        return None, opened.failure or "the session is not there any more"
+    largest = max(found, key=lambda session: len(session.requests))
+    return judge(largest), ""

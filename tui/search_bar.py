@@ -1,0 +1,70 @@
+"""The line for a search or a filter at the bottom of a screen."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import Input
+
+LONGEST = 200
+
+
+class SearchBar(Input):
+    """Hidden until it is asked for. Tells each change, and the end."""
+
+    DEFAULT_CSS = """
+    SearchBar { display: none; dock: bottom; height: 1; border: none; padding: 0 1; background: $panel; }
+    SearchBar:focus { border: none; background: $panel; }
+    SearchBar.-open { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "cancel", show=False)]
+
+    class Typed(Message):
+        """The text has changed. ``purpose`` is what the bar was opened for."""
+
+        def __init__(self, purpose: str, text: str) -> None:
+            super().__init__()
+            self.purpose = purpose
+            self.text = text
+
+    class Done(Typed):
+        """The text was confirmed."""
+
+    class Cancelled(Typed):
+        """The bar was closed without a text."""
+
+    def __init__(self) -> None:
+        super().__init__(compact=True, max_length=LONGEST)
+        self.purpose = ""
+
+    def ask(self, purpose: str, placeholder: str, text: str = "") -> None:
+        """Open the bar."""
+        self.purpose = ""
+        self.placeholder = placeholder
+        self.value = text
+        self.purpose = purpose
+        self.add_class("-open")
+        self.focus()
+
+    def close(self) -> None:
+        """Hide the bar."""
+        self.remove_class("-open")
+
+    def action_cancel(self) -> None:
+        """Close without a text."""
+        self.close()
+        self.post_message(self.Cancelled(self.purpose, self.value))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Tell the text so far."""
+        event.stop()
+        if self.purpose and self.has_class("-open"):
+            self.post_message(self.Typed(self.purpose, event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Tell the text."""
+        event.stop()
+        self.close()
+        self.post_message(self.Done(self.purpose, event.value))

@@ -1,0 +1,1 @@
+"""One session on screens: its rows, the story of the selected row, its time axis, its sums, and what-ifs."""

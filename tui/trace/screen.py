@@ -1,0 +1,385 @@
+"""The rows of a session with the story of the selected one under them."""
+
+from __future__ import annotations
+
+from array import array
+from typing import ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Footer
+
+from agentsim.diagnose import Diagnosis
+from agentsim.report import figures
+from agentsim.report.clean import clean
+from tui.grid import Grid
+from tui.ink import Ink, Piece, parts, safe
+from tui.page import Document, Heading, Page
+from tui.search_bar import SearchBar
+from tui.trace.details import Details
+from tui.trace.order import SORTS, UNSORTED, previous_in_lane
+from tui.trace.rows import TraceRows
+from tui.trace.story import Story
+
+SETTLE = 0.03
+"""Seconds that the cursor must rest before a row's story is told, so that holding a key down stays smooth."""
+
+
+class TraceScreen(Page):
+    """One session, row by row."""
+
+    CSS = """
+    TraceScreen #body { height: 1fr; layout: vertical; }
+    TraceScreen #left { height: 1fr; }
+    TraceScreen Grid { height: 1fr; min-height: 5; }
+    TraceScreen Details { height: 46%; }
+    TraceScreen.-high Details { height: 50%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right_square_bracket", "miss(1)", "Next miss", key_display="]"),
+        Binding("left_square_bracket", "miss(-1)", "Previous miss", show=False, key_display="["),
+        Binding("m", "only_misses", "Misses"),
+        Binding("slash", "search", "Search", key_display="/"),
+        Binding("n", "again(1)", "next match", show=False),
+        Binding("N", "again(-1)", "match before", show=False),
+        Binding("f", "filter", "Filter", show=False),
+        Binding("t", "lanes", "Lanes"),
+        Binding("s", "sort", "Sort", show=False),
+        Binding("S", "reverse", "Reverse", show=False),
+        Binding("w", "whatif", "What if"),
+        Binding("v", "timeline", "Timeline"),
+        Binding("b", "totals", "Totals"),
+        Binding("c", "compare", "Compare", show=False),
+        Binding("x", "content", "Words", show=False),
+        Binding("y", "copy", "Copy", show=False),
+        Binding("space", "fold", "fold a lane", show=False),
+    ]
+    HELP_TITLE = "Rows of a session"
+    HELP_KEYS = (
+        ("]  [", "next and previous miss"),
+        ("m", "only misses, or all rows"),
+        ("/  n  N", "search; next and previous match"),
+        ("f", "filter: only rows that hold a text (empty: all)"),
+        ("t", "lanes: merged by time, or as a tree (Space folds one)"),
+        ("s  S", "sort by the next column; reverse (or click a title)"),
+        ("w", "what if: policies, and what they would change"),
+        ("v", "timeline: requests and lifetimes of entries"),
+        ("b", "totals: causes, models, lanes"),
+        ("c", "compare with another session"),
+        ("x", "show or hide the words around a difference (private)"),
+        ("y", "copy the row"),
+        ("Enter", "the story of the row on the whole screen, and back"),
+    )
+
+    class Completed(Message):
+        """The look-up of gaps is done."""
+
+        def __init__(self, before: array[int]) -> None:
+            super().__init__()
+            self.before = before
+
+    def __init__(self, diagnosis: Diagnosis) -> None:
+        super().__init__()
+        self.diagnosis = diagnosis
+        self.rows = TraceRows(diagnosis)
+        self.story = Story(diagnosis)
+        self.following = False
+        self._wanted = ""
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Heading, rows, story, search bar, footer."""
+        yield Heading()
+        with Container(id="body"), Vertical(id="left"):
+            yield Grid(id="rows")
+            yield Details(id="details")
+        yield SearchBar()
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Show the rows as they were left."""
+        state = self.program.memory
+        self.rows.lanes = "tree" if state.lanes == "tree" and len(self.diagnosis.session.lanes) > 1 else "time"
+        if self.rows.lanes == "tree":
+            self.rows.arrange()
+        start = min(state.rows.get(self.diagnosis.session.id, 0), max(len(self.diagnosis.rows) - 1, 0))
+        self.grid.show(self.rows, self.rows.nearest(start))
+        self.grid.focus()
+        self._head()
+        if not self.rows.is_complete:
+            self._complete()
+
+    @property
+    def grid(self) -> Grid:
+        """The table of rows."""
+        return self.query_one("#rows", Grid)
+
+    @property
+    def details(self) -> Details:
+        """The story of the selected row."""
+        return self.query_one(Details)
+
+    @property
+    def selected(self) -> int | None:
+        """The row under the cursor."""
+        return self.rows.index_at(self.grid.cursor)
+
+    # What is told
+
+    def _head(self) -> None:
+        session, totals = self.diagnosis.session, self.diagnosis.totals
+        read, whole = totals.hit_rate
+        shown = len(self.rows)
+        name = session.title or session.id
+        first: list[Piece] = [
+            (name, Ink.STRONG),
+            (f" · {session.format} · {figures.day(self._first_start())}", Ink.FAINT),
+        ]
+        if self.following:
+            first.append(("  ● following", Ink.GOOD))
+        lost = Ink.BAD if totals.misses else Ink.PLAIN
+        second: list[Piece] = [
+            f"{figures.plural(totals.requests, 'request')} · hit rate {figures.per_cent(read, whole)} % · ",
+            f"{figures.money(totals.cost)} · ",
+            (f"✗ {figures.plural(totals.misses, 'miss', 'misses')}, {figures.money(totals.lost_cost)} lost", lost),
+        ]
+        chosen = []
+        if self.rows.only_misses:
+            chosen.append("misses only")
+        if self.rows.wanted:
+            chosen.append(f"filter “{safe(self.rows.wanted, 30)}”")
+        if self.rows.lanes == "tree":
+            chosen.append("by lane")
+        if self.rows.sort != UNSORTED:
+            chosen.append(f"by {self.rows.sort}")
+        if chosen:
+            second.append((f" · {', '.join(chosen)} ({shown:,})", Ink.WARN))
+        self.query_one(Heading).say(first, second)
+
+    def _first_start(self) -> int | None:
+        return next((row.start for row in self.diagnosis.rows if row.start is not None), None)
+
+    def on_grid_moved(self, event: Grid.Moved) -> None:
+        """Tell the story of the row once the cursor rests."""
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(SETTLE, self._tell)
+
+    def _tell(self) -> None:
+        self._timer = None
+        index = self.selected
+        if index is None:
+            lane = self.rows.lane_at(self.grid.cursor)
+            if lane is None:
+                self.details.note(("No rows here.", Ink.FAINT))
+            else:
+                self.details.note((lane.title, Ink.STRONG), (f" · {lane.purpose} · Space folds it", Ink.FAINT))
+            return
+        self.program.memory.stood_at(self.diagnosis.session.id, index)
+        self.details.show(self.story, index)
+
+    # Going about
+
+    def _rearrange(self) -> None:
+        keep = self.selected
+        self.rows.arrange()
+        self.grid.sorted_by = None if self.rows.sort == UNSORTED else self.rows.sort
+        self.grid.descending = self.rows.descending
+        self.grid.show(self.rows, self.rows.nearest(keep) if keep is not None else 0)
+        self._head()
+
+    def action_miss(self, step: int) -> None:
+        """Go to the next or the previous miss."""
+        self._go(self.rows.find(self.grid.cursor, step, self.rows.is_miss), "no miss here")
+
+    def _go(self, line: int | None, otherwise: str) -> None:
+        if line is None:
+            self.notify(otherwise, markup=False, timeout=2)
+        else:
+            self.grid.cursor = line
+
+    def action_only_misses(self) -> None:
+        """Show only misses, or all rows."""
+        self.rows.only_misses = not self.rows.only_misses
+        self._rearrange()
+
+    def action_search(self) -> None:
+        """Open the search bar."""
+        self.query_one(SearchBar).ask("search", "search: id, lane, model, cause, reason, row number")
+
+    def action_filter(self) -> None:
+        """Open the bar for a filter."""
+        self.query_one(SearchBar).ask("filter", "only rows that hold (empty: all)", self.rows.wanted)
+
+    def on_search_bar_typed(self, event: SearchBar.Typed) -> None:
+        """Go to the first match while one types; a filter waits until the text is done."""
+        if event.purpose == "search" and event.text:
+            line = self.rows.find(self.grid.cursor - 1, 1, self.rows.matcher(event.text))
+            if line is not None:
+                self.grid.cursor = line
+
+    def on_search_bar_done(self, event: SearchBar.Done) -> None:
+        """Search, or filter."""
+        self.grid.focus()
+        if event.purpose == "filter":
+            self.rows.wanted = event.text
+            self._rearrange()
+        elif event.text:
+            self._wanted = event.text
+            if not self._matches_here():
+                self.action_again(1)
+
+    def _matches_here(self) -> bool:
+        index = self.selected
+        return index is not None and self.rows.matcher(self._wanted)(index)
+
+    def on_search_bar_cancelled(self, event: SearchBar.Cancelled) -> None:
+        """Back to the rows."""
+        self.grid.focus()
+
+    def action_again(self, step: int) -> None:
+        """Go to the next or the previous match of the last search."""
+        if self._wanted:
+            test = self.rows.matcher(self._wanted)
+            self._go(self.rows.find(self.grid.cursor, step, test), f"nothing holds “{safe(self._wanted, 40)}”")
+
+    def action_lanes(self) -> None:
+        """Merge the lanes by time, or show them as a tree."""
+        self.rows.lanes = "tree" if self.rows.lanes == "time" else "time"
+        self.program.memory.lanes = self.rows.lanes
+        self._rearrange()
+
+    def action_fold(self) -> None:
+        """Fold or unfold the lane of the line."""
+        lane = self.rows.lane_at(self.grid.cursor)
+        if lane is None:
+            return
+        self.rows.folded ^= {lane.id}
+        line = self.grid.cursor
+        self.rows.arrange()
+        self.grid.show(self.rows, line)
+
+    def action_sort(self) -> None:
+        """Sort by the next column."""
+        self._sort(SORTS[(SORTS.index(self.rows.sort) + 1) % len(SORTS)])
+
+    def _sort(self, key: str) -> None:
+        self.rows.sort = key
+        # Large amounts are what one looks for; names and times read from the top.
+        self.rows.descending = key not in ("number", "start", "happened")
+        self._rearrange()
+
+    def action_reverse(self) -> None:
+        """Reverse the order."""
+        self.rows.descending = not self.rows.descending
+        self._rearrange()
+
+    def on_grid_title_clicked(self, event: Grid.TitleClicked) -> None:
+        """Sort by the column whose title was clicked; again reverses."""
+        if event.key == self.rows.sort:
+            self.action_reverse()
+        elif event.key in SORTS:
+            self._sort(event.key)
+
+    def on_grid_opened(self, event: Grid.Opened) -> None:
+        """Fold a lane, or give the story the whole screen."""
+        if self.rows.lane_at(event.line) is not None:
+            self.action_fold()
+        elif self.selected is not None:
+            self.maximize(self.details)
+            self.details.focus()
+
+    def action_back(self) -> None:
+        """Back from the story to the rows, then from the rows."""
+        if self.maximized is not None:
+            self.minimize()
+            self.grid.focus()
+        elif self.rows.wanted or self.rows.only_misses:
+            self.rows.wanted, self.rows.only_misses = "", False
+            self._rearrange()
+        else:
+            super().action_back()
+
+    def action_content(self) -> None:
+        """Show or hide the words around a difference."""
+        shown = self.details.toggle_content()
+        self.notify("words are shown: they may be private" if shown else "words are hidden", markup=False, timeout=2)
+
+    def action_copy(self) -> None:
+        """Copy the row, as text in columns."""
+        index = self.selected
+        if index is None:
+            return
+        titles = [column.title for column in self.rows.columns]
+        texts = [clean(parts(cell)[0]) for cell in self.rows.cells(self.grid.cursor)]
+        pairs = zip(titles, texts, strict=True)
+        text = ", ".join(f"{title} {text}" for title, text in pairs if text not in ("", figures.UNKNOWN))
+        self.app.copy_to_clipboard(f"{clean(self.diagnosis.session.id)} {text}")
+        self.notify(f"row {index + 1} is on the clipboard", markup=False, timeout=2)
+
+    # Other screens
+
+    def action_timeline(self) -> None:
+        """Open the time axis at the selected row."""
+        from tui.timeline.screen import TimelineScreen
+
+        self.app.push_screen(TimelineScreen(self.diagnosis, self.selected or 0))
+
+    def action_totals(self) -> None:
+        """Open the sums."""
+        from tui.totals import TotalsScreen
+
+        self.app.push_screen(TotalsScreen(self.diagnosis))
+
+    def action_compare(self) -> None:
+        """Choose a session to compare with."""
+        self.program.choose_other(self.diagnosis)
+
+    def action_whatif(self) -> None:
+        """Open or close the panel of policies."""
+
+    # Work in the background
+
+    @work(thread=True, exclusive=True, group="gaps")
+    def _complete(self) -> None:
+        self.post_message(self.Completed(previous_in_lane(self.diagnosis.session.requests)))
+
+    def on_trace_screen_completed(self, event: Completed) -> None:
+        """Draw the gaps."""
+        if len(event.before) == len(self.diagnosis.rows):
+            self.rows.complete(event.before)
+            self.grid.refresh()
+
+    def grow(self, diagnosis: Diagnosis) -> None:
+        """Show a newer state of the session; stay on the last row if the cursor was there."""
+        at_end = self.grid.cursor >= len(self.rows) - 1
+        keep = self.selected
+        self.diagnosis = diagnosis
+        self.story = Story(diagnosis)
+        self.rows.replace(diagnosis)
+        line = len(self.rows) - 1 if at_end else self.rows.nearest(keep if keep is not None else 0)
+        self.grid.show(self.rows, line)
+        self._head()
+
+    def documents(self) -> dict[str, Document]:
+        """The rows as a table, or the whole replay for programs."""
+        return {"markdown": self._as_markdown, "json": self._as_json}
+
+    def _as_markdown(self) -> tuple[str, str]:
+        from tui.export import markdown
+
+        session = self.diagnosis.session.id
+        return f"{session[:40]}-rows.md", markdown(self.rows, f"Session {session}")
+
+    def _as_json(self) -> tuple[str, str]:
+        import io
+
+        from agentsim.report.as_json import replay_document, write_document
+
+        stream = io.StringIO()
+        write_document(stream, replay_document(self.diagnosis, rows="misses" if self.rows.only_misses else "all"))
+        return f"{self.diagnosis.session.id[:40]}.json", stream.getvalue()

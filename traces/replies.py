@@ -6,37 +6,12 @@ import msgspec
 
 from agentsim.session import ProviderDiagnosis, Usage
 from traces.records import BadRow, Count, decode
+from traces.usage import ABSENT, SentUsage, diagnosis_of, usage_of
 
 
-class CacheCreation(msgspec.Struct, gc=False):
-    """Written tokens by lifetime."""
+class ReplyUsage(SentUsage, frozen=True, gc=False):
+    """``usage`` of a response. ``prompt_tokens`` gives away another provider's convention."""
 
-    ephemeral_5m_input_tokens: Count | None = None
-    ephemeral_1h_input_tokens: Count | None = None
-
-
-class Iteration(msgspec.Struct, gc=False):
-    """One of the calls behind a response."""
-
-    input_tokens: Count | None = None
-    cache_creation_input_tokens: Count | None = None
-    cache_read_input_tokens: Count | None = None
-    output_tokens: Count | None = None
-    cache_creation: CacheCreation | None = None
-
-
-class SentUsage(msgspec.Struct, gc=False):
-    """``usage`` as the provider sends it. ``prompt_tokens`` gives away another provider's convention."""
-
-    input_tokens: Count | None = None
-    cache_creation_input_tokens: Count | None = None
-    cache_read_input_tokens: Count | None = None
-    output_tokens: Count | None = None
-    cache_creation: CacheCreation | None = None
-    service_tier: str | None = None
-    speed: str | None = None
-    inference_geo: str | None = None
-    iterations: list[Iteration] | None = None
     prompt_tokens: Count | None = None
 
 
@@ -47,21 +22,8 @@ class SentMessage(msgspec.Struct, gc=False):
     id: str | None = None
     model: str | None = None
     stop_reason: str | None = None
-    usage: SentUsage | None = None
-    diagnostics: msgspec.Raw = msgspec.Raw(b"")
-
-
-class Miss(msgspec.Struct, gc=False):
-    """The provider's reason for a lost prefix."""
-
-    type: str | None = None
-    cache_missed_input_tokens: Count | None = None
-
-
-class Diagnostics(msgspec.Struct, gc=False):
-    """``diagnostics`` when it is an object."""
-
-    cache_miss_reason: Miss | None = None
+    usage: ReplyUsage | None = None
+    diagnostics: msgspec.Raw = ABSENT
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -80,7 +42,6 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 _message_decoder = msgspec.json.Decoder(SentMessage)
-_diagnostics_decoder = msgspec.json.Decoder(Diagnostics)
 
 
 def read_message(data: bytes | msgspec.Raw) -> Reply:
@@ -107,43 +68,3 @@ def reply_of(message: SentMessage, *, output_final: bool = True) -> Reply:
         region=usage.inference_geo,
         output_final=output_final,
     )
-
-
-def usage_of(sent: SentUsage | Iteration) -> Usage:
-    """Counters without overlap. Raises BadRow when the writes by lifetime are more than all writes."""
-    total, split = sent.cache_creation_input_tokens, sent.cache_creation
-    five = hour = None
-    other = total
-    if split is not None:
-        five, hour = split.ephemeral_5m_input_tokens, split.ephemeral_1h_input_tokens
-        rest = 0 if total is None else total - (five or 0) - (hour or 0)
-        if rest < 0:
-            raise BadRow("bad counter", "usage.cache_creation adds up to more than cache_creation_input_tokens")
-        other = rest or None
-    return Usage(
-        fresh=sent.input_tokens,
-        write_5m=five,
-        write_1h=hour,
-        write_other=other,
-        read=sent.cache_read_input_tokens,
-        output=sent.output_tokens,
-    )
-
-
-def diagnosis_of(raw: msgspec.Raw) -> ProviderDiagnosis:
-    """``diagnostics``: absent when nobody asked, ``null`` when no difference was found, else the first one.
-
-    An object without a reason is a comparison that had not finished: not reported.
-    """
-    data = bytes(raw)
-    if not data:
-        return ProviderDiagnosis()
-    if data == b"null":
-        return ProviderDiagnosis(reported=True)
-    try:
-        miss = decode(_diagnostics_decoder, data).cache_miss_reason
-    except BadRow:
-        return ProviderDiagnosis()
-    if miss is None or miss.type is None:
-        return ProviderDiagnosis()
-    return ProviderDiagnosis(reported=True, reason=miss.type, missed_tokens=miss.cache_missed_input_tokens)

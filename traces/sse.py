@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from traces.records import BadRow, decode
-from traces.replies import Reply, SentMessage, SentUsage, reply_of
+from traces.replies import Reply, ReplyUsage, SentMessage, reply_of
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _WANTED = (b'"message_start"', b'"message_delta"', b'"message_stop"', b'"error"')
@@ -27,11 +27,11 @@ class _Event(msgspec.Struct, gc=False):
     type: str | None = None
     message: SentMessage | None = None
     delta: _Delta | None = None
-    usage: SentUsage | None = None
+    usage: ReplyUsage | None = None
 
 
 _events = msgspec.json.Decoder(_Event)
-_USAGE_FIELDS = SentUsage.__struct_fields__
+_USAGE_FIELDS = ReplyUsage.__struct_fields__
 
 
 def read_stream(text: bytes | str) -> Reply:
@@ -70,14 +70,11 @@ def read_events(events: Iterable[bytes | msgspec.Raw]) -> Reply:
     return reply_of(message, output_final=counted or (finished and message.stop_reason is not None))
 
 
-def _later(before: SentUsage | None, after: SentUsage) -> SentUsage:
+def _later(before: ReplyUsage | None, after: ReplyUsage) -> ReplyUsage:
     if before is None:
         return after
-    for field in _USAGE_FIELDS:
-        value = getattr(after, field)
-        if value is not None:
-            setattr(before, field, value)
-    return before
+    sent = {field: value for field in _USAGE_FIELDS if (value := getattr(after, field)) is not None}
+    return msgspec.structs.replace(before, **sent)
 
 
 def data_of(stream: bytes) -> Iterator[bytes]:

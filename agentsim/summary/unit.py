@@ -15,12 +15,13 @@ from agentsim.prices import PriceBook, RateCard
 from agentsim.session import Usage
 from agentsim.summary.shape import UnitLoss, UnitReport
 from agentsim.verdict import Verdict
-from traces.claude_code.calls import Call, usage_of
+from traces.claude_code.calls import Call
 from traces.claude_code.files import LogFile
 from traces.claude_code.scan import Unit, scan
-from traces.claude_code.session import diagnosis_of, output_is_final, request_id, request_of
+from traces.claude_code.session import output_is_final, request_id, request_of
 from traces.claude_code.steps import Tree
 from traces.stamps import nanoseconds
+from traces.usage import diagnosis_of, usage_of
 
 _ANY_SIZE = 10**12
 _DAY = 86_400 * 10**9
@@ -131,7 +132,7 @@ class _Judge:
         row.version = call.version
         row.effort = call.effort
         row.ttl, row.ttl_dropped = self.lifetimes[call.index]
-        row.diagnosis = diagnosis_of(call)
+        row.diagnosis = diagnosis_of(call.diagnostics)
         row.calls = max(1, len(call.usage.iterations or ()))
         return row
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from agentsim.session import Usage
-from traces.claude_code.lines import CacheCreation, Iteration, LoggedUsage
+from traces.usage import SentUsage
 
 
 class Call(msgspec.Struct, kw_only=True, eq=False, gc=False):
@@ -40,14 +39,14 @@ class Call(msgspec.Struct, kw_only=True, eq=False, gc=False):
     end: str | None = None
     stop_reason: str | None = None
     diagnostics: bytes = b""
-    usage: LoggedUsage = LoggedUsage()
+    usage: SentUsage = SentUsage()
     read: int = 0
     write: int = 0
     total: int = 0
     warm: int = 0
     output: int = -1
 
-    def take(self, model: str, usage: LoggedUsage, output: int) -> None:
+    def take(self, model: str, usage: SentUsage, output: int) -> None:
         """Keep this line's model and counters: it is the line with the greatest output so far."""
         self.model = model
         self.usage = usage
@@ -73,24 +72,3 @@ class Call(msgspec.Struct, kw_only=True, eq=False, gc=False):
             or usage.cache_creation is not None
         )
         return reported and self.total > 0
-
-
-def usage_of(logged: LoggedUsage | Iteration) -> Usage:
-    """A log's counters in the vocabulary's terms: the breakdown by lifetime, and what it leaves over."""
-    write_5m, write_1h, other = _split(logged.cache_creation_input_tokens, logged.cache_creation)
-    return Usage(
-        fresh=logged.input_tokens,
-        write_5m=write_5m,
-        write_1h=write_1h,
-        write_other=other,
-        read=logged.cache_read_input_tokens,
-        output=logged.output_tokens,
-    )
-
-
-def _split(total: int | None, split: CacheCreation | None) -> tuple[int | None, int | None, int | None]:
-    if split is None:
-        return None, None, total
-    five, hour = split.ephemeral_5m_input_tokens, split.ephemeral_1h_input_tokens
-    rest = None if total is None else total - (five or 0) - (hour or 0)
-    return five, hour, rest if rest else None

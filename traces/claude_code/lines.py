@@ -6,50 +6,9 @@ internal, so every field may be absent.
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import msgspec
 
-MAX_COUNT = 2**53
-"""A larger token count cannot be meant: it is rejected with the row it stands in."""
-
-Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
-
-
-class CacheCreation(msgspec.Struct, frozen=True, gc=False):
-    """The breakdown of written tokens by lifetime."""
-
-    ephemeral_5m_input_tokens: Count | None = None
-    ephemeral_1h_input_tokens: Count | None = None
-
-
-class Iteration(msgspec.Struct, frozen=True, gc=False):
-    """One of the calls behind a response, with counters of its own."""
-
-    type: str | None = None
-    input_tokens: Count | None = None
-    cache_creation_input_tokens: Count | None = None
-    cache_read_input_tokens: Count | None = None
-    output_tokens: Count | None = None
-    cache_creation: CacheCreation | None = None
-
-
-class LoggedUsage(msgspec.Struct, frozen=True, gc=False):
-    """``message.usage`` as the provider sent it."""
-
-    input_tokens: Count | None = None
-    cache_creation_input_tokens: Count | None = None
-    cache_read_input_tokens: Count | None = None
-    output_tokens: Count | None = None
-    cache_creation: CacheCreation | None = None
-    service_tier: str | None = None
-    speed: str | None = None
-    inference_geo: str | None = None
-    iterations: list[Iteration] | None = None
-
-
-ABSENT = msgspec.Raw(b"")
-"""Stands for a raw field that a line does not have."""
+from traces.usage import ABSENT, SentUsage
 
 
 class Message(msgspec.Struct, gc=False):
@@ -58,7 +17,7 @@ class Message(msgspec.Struct, gc=False):
     id: str | None = None
     model: str | None = None
     stop_reason: str | None = None
-    usage: LoggedUsage | None = None
+    usage: SentUsage | None = None
     diagnostics: msgspec.Raw = ABSENT
 
 
@@ -95,19 +54,6 @@ class Line(msgspec.Struct, gc=False):
     isSidechain: bool | None = None
     agentId: str | None = None
     data: Progress | None = None
-
-
-class Miss(msgspec.Struct, gc=False):
-    """The provider's reason for a lost prefix."""
-
-    type: str | None = None
-    cache_missed_input_tokens: Count | None = None
-
-
-class Diagnostics(msgspec.Struct, gc=False):
-    """``message.diagnostics`` when it is an object."""
-
-    cache_miss_reason: Miss | None = None
 
 
 class BlockHead(msgspec.Struct, gc=False):
@@ -154,4 +100,3 @@ SYNTHETIC_MODEL = "<synthetic>"
 
 decode_line = msgspec.json.Decoder(Line).decode
 decode_node = msgspec.json.Decoder(Node).decode
-decode_diagnostics = msgspec.json.Decoder(Diagnostics).decode

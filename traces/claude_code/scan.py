@@ -12,8 +12,10 @@ import msgspec
 
 from agentsim.session import Problem
 from traces.claude_code.calls import Call
-from traces.claude_code.lines import ABSENT, SYNTHETIC_MODEL, Line, Message, decode_line
+from traces.claude_code.lines import SYNTHETIC_MODEL, Line, Message, decode_line
 from traces.lines import read_blocks
+from traces.records import REMEDIES
+from traces.usage import ABSENT, SentUsage, is_contradictory
 
 _USAGE = b'"usage"'
 _USAGE_OBJECT = b'"usage":{'
@@ -26,15 +28,6 @@ _FAR = 2048
 _ID_LENGTH = 48
 _OPEN, _CLOSE = b"{}"
 _MAX_PROBLEMS = 200
-
-REMEDIES = {
-    "incomplete": "the line is still being written, or was cut off; nothing to do if the session is running",
-    "broken JSON": "the line is not valid JSON; restore it from a backup or delete it",
-    "too long": "the line exceeds 64 MiB; it was passed over",
-    "nested too deep": "the line nests deeper than JSON decoders go; it was passed over",
-    "bad counter": "a token counter is not a whole number between 0 and 2^53; the row was left out",
-    "not an object": "a row must be a JSON object; the line was passed over",
-}
 
 
 class Unit:
@@ -179,6 +172,9 @@ def _take(unit: Unit, index: int, line: Line, number: int, position: int) -> Cal
         if message is not None and message.model == SYNTHETIC_MODEL:
             unit.synthetic.append((index, position))
         return None
+    if _contradicts(message.usage):
+        unit.skip(unit.files[index], number, "bad counter")
+        return None
     lane = line.agentId or ("sidechain" if line.isSidechain else "")
     key = _key(message, line.requestId, line.uuid, index, number)
     return _put(unit, key, message, lane, index, number, position, line, line.uuid, line.timestamp)
@@ -192,10 +188,18 @@ def _take_copy(unit: Unit, index: int, line: Line, number: int, position: int) -
     if inner is None or data is None or message is None or message.usage is None or message.model == SYNTHETIC_MODEL:
         unit.not_billable += 1
         return None
+    if _contradicts(message.usage):
+        unit.skip(unit.files[index], number, "bad counter")
+        return None
     uuid = inner.uuid or line.uuid
     key = _key(message, inner.requestId, uuid, index, number)
     lane, stamp = data.agentId or "sidechain", inner.timestamp or line.timestamp
     return _put(unit, key, message, lane, index, number, position, line, uuid, stamp, copy=True)
+
+
+def _contradicts(usage: SentUsage) -> bool:
+    inner = usage.iterations
+    return is_contradictory(usage) or (inner is not None and len(inner) > 1 and any(map(is_contradictory, inner)))
 
 
 def _put(

@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-import msgspec
-
 from agentsim.session import (
     Accounting,
     Event,
     Lane,
     Problem,
-    ProviderDiagnosis,
     Purpose,
     Request,
     Session,
     Source,
     Usage,
 )
-from traces.claude_code.calls import Call, usage_of
+from traces.claude_code.calls import Call
 from traces.claude_code.files import LogFile, conversations
-from traces.claude_code.lines import LoggedUsage, decode_diagnostics
 from traces.claude_code.scan import Unit, scan
 from traces.claude_code.steps import Step, Tree
 from traces.stamps import nanoseconds
+from traces.usage import SentUsage, diagnosis_of, usage_of
 
 FORMAT = "claude-code"
 
@@ -162,7 +159,7 @@ def request_of(
         settings=(("effort", f'"{call.effort}"'),) if call.effort else (),
         usage=usage_of(usage) if call.measured else _unmeasured(usage),
         iterations=tuple(usage_of(item) for item in iterations) if len(iterations) > 1 else (),
-        diagnosis=diagnosis_of(call),
+        diagnosis=diagnosis_of(call.diagnostics),
         stop_reason=call.stop_reason,
         service_tier=usage.service_tier,
         speed=usage.speed,
@@ -180,27 +177,10 @@ def request_id(call: Call) -> str:
     return call.key[0] or call.key[1]
 
 
-def _unmeasured(usage: LoggedUsage) -> Usage:
+def _unmeasured(usage: SentUsage) -> Usage:
     """Counters that are all zero were not measured: a local server or a gateway fills them in."""
     known = usage.input_tokens or usage.cache_read_input_tokens or usage.cache_creation_input_tokens
     return Usage(fresh=usage.input_tokens if known else None, output=usage.output_tokens)
-
-
-def diagnosis_of(call: Call) -> ProviderDiagnosis:
-    """The provider's reason as the log holds it. A comparison that had not finished counts as not reported."""
-    raw = call.diagnostics
-    if not raw:
-        return ProviderDiagnosis()
-    if raw == b"null":
-        return ProviderDiagnosis(reported=True)
-    try:
-        diagnostics = decode_diagnostics(raw)
-    except msgspec.MsgspecError:
-        return ProviderDiagnosis()
-    miss = diagnostics.cache_miss_reason
-    if miss is None or miss.type is None:
-        return ProviderDiagnosis()
-    return ProviderDiagnosis(reported=True, reason=miss.type, missed_tokens=miss.cache_missed_input_tokens)
 
 
 def output_is_final(call: Call) -> bool:

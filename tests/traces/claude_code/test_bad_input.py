@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from agentsim.session import Session
 from traces.claude_code import read_sessions
 from traces.claude_code.files import look_at
-from traces.claude_code.scan import REMEDIES, scan
+from traces.claude_code.scan import scan
+from traces.records import REMEDIES
 from traces.samples.claude_log import ClaudeLog, turns
 
 
@@ -54,6 +55,12 @@ def test_a_bad_counter_loses_its_row_and_no_other(tmp_path: Path, value: str) ->
     assert set(skipped) <= {"bad counter", "broken JSON"}
     assert [problem.line for problem in session.problems] == [8, 9]
     assert all(problem.file.endswith("s1.jsonl") and problem.remedy for problem in session.problems)
+
+
+def test_writes_by_lifetime_that_exceed_all_writes_lose_their_row(tmp_path: Path) -> None:
+    session = broken(tmp_path, '"ephemeral_1h_input_tokens":0', '"ephemeral_1h_input_tokens":1')
+    assert len(session.requests) == 2
+    assert dict(session.accounting.skipped) == {"bad counter": 2}
 
 
 def test_a_truncated_last_line_is_incomplete_and_not_broken(tmp_path: Path) -> None:

@@ -171,9 +171,8 @@ def _missing(budget: Budget, limit: Limit, measures: Measures) -> str | None:
         if measures.unpriced:
             return f"no price is known for {measures.unpriced:,} of {of}"
         if measures.provisional and what in ("max-cost", "cost"):
-            return (
-                f"the log does not hold the final output of {measures.provisional:,} of {of}; limit input equivalents"
-            )
+            known = f"the log holds no final output count for {measures.provisional:,} of {of}"
+            return f"{known}; limit input equivalents instead"
         return None
     if measures.unreported:
         return f"no cache counters are reported for {measures.unreported:,} of {of}"
@@ -181,10 +180,8 @@ def _missing(budget: Budget, limit: Limit, measures: Measures) -> str | None:
         return None if measures.total_input else "no input tokens are reported"
     if what == "max-lost-cost":
         return f"no price is known for {measures.lost_unpriced:,} losses" if measures.lost_unpriced else None
-    undecided = _number(measures.open_causes, limit.cause) if limit.cause is not None else 0
-    if undecided:
-        requests = "1 request" if undecided == 1 else f"{undecided:,} requests"
-        return f"{limit.cause} is not ruled out for {requests}; record full bodies to settle it"
+    if limit.cause is not None and _number(measures.open_causes, limit.cause):
+        return f"{limit.cause} is not ruled out: the log does not tell what changed; record full bodies to settle it"
     return None
 
 

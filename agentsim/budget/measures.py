@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -11,6 +11,17 @@ from agentsim.verdict import Verdict
 
 Counts = tuple[tuple[str, int], ...]
 """How often each code occurs, sorted by code."""
+
+_TOOLS = ("AS101", "AS102", "AS103", "AS104")
+_SYSTEM = ("AS110", "AS111")
+_MESSAGES = (*(f"AS{number}" for number in range(120, 130)), "AS131")
+NOT_PLACED = {
+    "AS105": _TOOLS,
+    "AS112": _SYSTEM,
+    "AS130": _MESSAGES,
+    "AS190": (*_TOOLS, "AS105", *_SYSTEM, "AS112", *_MESSAGES, "AS130"),
+}
+"""Causes that say in which part of the prompt something changed, but not what: each of these may be behind them."""
 
 PROOF = frozenset({"proved", "provider"})
 
@@ -69,9 +80,8 @@ def measure(diagnosis: Diagnosis) -> Measures:
         found = certain_causes(verdict)
         for code in found:
             causes[code] = causes.get(code, 0) + 1
-        for code in verdict.alternatives:
-            if code not in found:
-                open_causes[code] = open_causes.get(code, 0) + 1
+        for code in _open_causes(verdict, found):
+            open_causes[code] = open_causes.get(code, 0) + 1
     session = diagnosis.session
     skipped = max(sum(count for _, count in session.accounting.skipped), len(session.problems))
     return Measures(
@@ -99,6 +109,15 @@ def certain_causes(verdict: Verdict) -> tuple[str, ...]:
     found: tuple[str, ...] = (verdict.cause,) if verdict.cause is not None else ()
     # A proof leaves nothing open: what it names besides is the other half of the cause.
     return (*found, *verdict.alternatives) if verdict.evidence in PROOF else found
+
+
+def _open_causes(verdict: Verdict, certain: tuple[str, ...]) -> Iterator[str]:
+    """The causes that may be behind a verdict for all that the log tells."""
+    named = dict.fromkeys((*certain, *verdict.alternatives))
+    possible = dict(named)
+    for code in named:
+        possible.update(dict.fromkeys(NOT_PLACED.get(code, ())))
+    return (code for code in possible if code not in certain)
 
 
 def together(parts: Iterable[Measures]) -> Measures:

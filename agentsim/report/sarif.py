@@ -130,9 +130,9 @@ def _budget_result(result: Result, index: dict[str, int]) -> Document:
     document: Document = {
         "ruleId": rule,
         "ruleIndex": index[rule],
-        "kind": "fail" if result.status == "broken" else "open",
-        # The standard allows a level other than "none" for failures only.
-        "level": ("error" if result.level == "error" else "warning") if result.status == "broken" else "none",
+        # What could not be judged is a failure as well: of the evidence. Of other kinds the standard allows no level.
+        "kind": "fail",
+        "level": "error" if result.level == "error" else "warning",
         "message": {"text": clean(gate_words.line(result))},
         "locations": [_location(file or "agentsim.toml", line)],
         "partialFingerprints": _fingerprint(result.budget, gate_words.kind_name(result.limit), result.subject),

@@ -1,0 +1,246 @@
+"""Each kind of limit, held at its very boundary and broken by the least amount beyond; and what cannot be judged."""
+
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+import pytest
+
+from agentsim.budget.gate import Gate
+from agentsim.budget.limits import Limit
+from agentsim.budget.measures import Measures, measure
+from agentsim.diagnose import diagnose
+from agentsim.session import Accounting, Problem, Session, Usage
+from tests.agentsim.budget.recorded import (
+    COST,
+    COST_BEFORE,
+    EQUIVALENTS,
+    EQUIVALENTS_BEFORE,
+    LOST,
+    READ,
+    WRITTEN,
+    after,
+    before,
+    budget,
+    gate,
+    limit,
+    rows_only,
+    with_requests,
+)
+
+KEY = "rec/gate-after.jsonl#gate-after"
+HIT_RATE = Fraction(READ, READ + WRITTEN)
+LEAST = Fraction(1, 10**9)
+
+
+def baseline(session: Session | None = None) -> dict[str, Measures | None]:
+    return {KEY: measure(diagnose(session or before()))}
+
+
+def judged(one: Limit, *sessions: Session, **more: Any) -> Gate:
+    return gate(*(sessions or (after(),)), budgets=[budget(one)], **more)
+
+
+@pytest.mark.parametrize(
+    ("held", "broken"),
+    [
+        (limit("max-cost", COST), limit("max-cost", COST - 1)),
+        (limit("max-input-equivalents", EQUIVALENTS), limit("max-input-equivalents", EQUIVALENTS - 1)),
+        (limit("min-hit-rate", HIT_RATE), limit("min-hit-rate", HIT_RATE + LEAST)),
+        (limit("max-misses", 1), limit("max-misses", 0)),
+        (limit("max-misses", 1, cause="AS103"), limit("max-misses", 0, cause="AS103")),
+        (limit("max-misses", 0, cause="AS4xx"), limit("max-misses", 0, cause="AS1xx")),
+        (limit("max-lost-cost", LOST), limit("max-lost-cost", LOST - 1)),
+        (limit("forbid", cause="AS104"), limit("forbid", cause="AS103")),
+        (limit("forbid", cause="AS2xx"), limit("forbid", cause="AS1xx")),
+        (
+            limit("max-growth", COST - COST_BEFORE, metric="cost"),
+            limit("max-growth", COST - COST_BEFORE - 1, metric="cost"),
+        ),
+        (
+            limit("max-growth", Fraction(COST, COST_BEFORE) - 1, metric="cost", relative=True),
+            limit("max-growth", Fraction(COST, COST_BEFORE) - 1 - LEAST, metric="cost", relative=True),
+        ),
+        (
+            limit("max-growth", EQUIVALENTS - EQUIVALENTS_BEFORE, metric="input-equivalents"),
+            limit("max-growth", EQUIVALENTS - EQUIVALENTS_BEFORE - 1, metric="input-equivalents"),
+        ),
+        (limit("max-growth", 1, metric="misses"), limit("max-growth", 0, metric="misses")),
+        # A share of nothing is nothing.
+        (limit("max-growth", 1, metric="misses"), limit("max-growth", 5, metric="misses", relative=True)),
+    ],
+    ids=lambda one: f"{one.kind}-{one.cause or one.metric}-{one.relative}",
+)
+def test_a_limit_holds_at_its_boundary_and_breaks_beyond(held: Limit, broken: Limit) -> None:
+    assert judged(held, baseline=baseline()).outcome == "held"
+    result = judged(broken, baseline=baseline())
+    assert result.outcome == "broken"
+    assert result.results[0].excess > 0
+
+
+def test_nothing_grew_when_nothing_changed() -> None:
+    same = {"rec/gate-before.jsonl#gate-before": measure(diagnose(before()))}
+    for metric in ("cost", "input-equivalents", "misses"):
+        assert judged(limit("max-growth", 0, metric=metric), before(), baseline=same).outcome == "held"
+
+
+UNPRICED = with_requests(after(), model="a-model-of-nobody")
+"""Three requests of a model without a price make the cost of all unknown."""
+
+
+def one_request(session: Session, **changes: Any) -> Session:
+    """The session with its last request changed."""
+    last = msgspec.structs.replace(session.requests[-1], **changes)
+    return msgspec.structs.replace(session, requests=(*session.requests[:-1], last))
+
+
+@pytest.mark.parametrize(
+    ("one", "session", "says"),
+    [
+        (limit("max-cost", 10**15), one_request(after(), model="a-model-of-nobody"), "no price is known for 1 of 12"),
+        (limit("max-input-equivalents", 10**15), UNPRICED, "no price is known for 12 of 12"),
+        (limit("max-cost", 10**15), one_request(after(), output_final=False), "no final output count"),
+        (
+            limit("min-hit-rate", 0),
+            one_request(rows_only(after()), usage=Usage(fresh=12_000, output=1)),
+            "no cache counters",
+        ),
+        (limit("max-misses", 99), one_request(rows_only(after()), usage=Usage(fresh=12_000)), "no cache counters"),
+        (limit("max-lost-cost", 10**15), with_requests(rows_only(after()), model="nobody"), "no price is known for 1"),
+        (limit("max-misses", 99, cause="AS103"), rows_only(after()), "AS103 is not ruled out"),
+        (limit("max-cost", 10**15), after(requests=()), "no request in it"),
+        (
+            limit("max-cost", 10**15),
+            after(accounting=Accounting(rows=13, used=12, skipped=(("broken JSON", 1),))),
+            "1 line of the log could not be used; allow-skipped is 0",
+        ),
+        (
+            limit("min-hit-rate", 1),  # far below, but the line could hold what raises it
+            after(problems=(Problem(file="x", line=3, reason="cut short", remedy=""),)),
+            "1 line of the log could not be used",
+        ),
+        (limit("max-growth", 1, metric="cost"), after(), "there is no baseline"),
+    ],
+)
+def test_what_cannot_be_judged_is_no_pass(one: Limit, session: Session, says: str) -> None:
+    result = judged(one, session)
+    assert result.outcome == "unjudged"
+    assert result.results[0].status == "unjudged"
+    assert says in (result.results[0].reason or "")
+
+
+def test_missing_evidence_does_not_mend_what_is_broken() -> None:
+    # The eleven requests that have a price cost more than a cent.
+    partly = one_request(after(), model="a-model-of-nobody")
+    assert judged(limit("max-cost", 10**10), partly).outcome == "broken"
+    assert judged(limit("max-misses", 0), rows_only(after())).outcome == "broken"
+
+
+def test_equivalents_need_no_final_output() -> None:
+    assert (
+        judged(limit("max-input-equivalents", EQUIVALENTS), one_request(after(), output_final=False)).outcome == "held"
+    )
+
+
+def test_some_skipped_lines_may_be_allowed() -> None:
+    session = after(accounting=Accounting(rows=14, used=12, skipped=(("broken JSON", 2),)))
+    one = limit("max-cost", COST)
+    assert gate(session, budgets=[budget(one, allow_skipped=2)]).outcome == "held"
+    assert gate(session, budgets=[budget(one, allow_skipped=1)]).outcome == "unjudged"
+
+
+def test_a_session_that_the_baseline_does_not_hold_is_named() -> None:
+    result = judged(limit("max-growth", 10**15, metric="cost"), baseline={"rec/other.jsonl#x": Measures()})
+    assert result.outcome == "unjudged"
+    assert f"does not hold {KEY}" in (result.results[0].reason or "")
+
+
+def test_a_run_recorded_again_under_a_new_id_is_compared_with_its_file() -> None:
+    one = limit("max-growth", 0, metric="cost")
+    again = {"rec/gate-after.jsonl#another-id": measure(diagnose(after()))}
+    assert judged(one, baseline=again).outcome == "held"
+    twice = {**again, "rec/gate-after.jsonl#third-id": Measures()}
+    assert judged(one, baseline=twice).outcome == "unjudged", "which of two it was is not known"
+
+
+# What counts: broken before not judged before held.
+
+
+def test_a_broken_budget_counts_before_one_that_cannot_be_judged() -> None:
+    both = gate(after(), budgets=[budget(limit("max-misses", 0), limit("max-growth", 1, metric="cost"))])
+    assert {result.status for result in both.results} == {"broken", "unjudged"}
+    assert both.outcome == "broken"
+
+
+def test_an_input_that_cannot_be_read_counts_before_what_holds() -> None:
+    problem = Problem(file="x", line=0, reason="of no known format", remedy="")
+    assert judged(limit("max-misses", 1), problems=[problem]).outcome == "unjudged"
+    assert judged(limit("max-misses", 0), problems=[problem]).outcome == "broken"
+
+
+def test_a_budget_that_warns_decides_nothing() -> None:
+    warns = budget(limit("max-misses", 0), name="w", level="warn")
+    holds = budget(limit("max-misses", 1), name="h")
+    result = gate(after(), budgets=[warns, holds])
+    assert (result.outcome, result.count("broken")) == ("held", 1)
+    assert [finding.blame for finding in result.findings] == ["warning"]
+
+
+def test_nothing_judged_is_no_pass() -> None:
+    other = budget(limit("max-misses", 1), traces=("other/*.jsonl",))
+    assert gate(after(), budgets=[other], all_must_match=False).outcome == "unjudged"
+    result = gate(after(), budgets=[other, budget(limit("max-misses", 1), name="all")])
+    assert result.outcome == "unjudged"
+    assert result.results[0].reason == "no session was found for this budget"
+
+
+def test_budgets_take_the_sessions_that_they_match() -> None:
+    strict = budget(limit("max-misses", 0), name="strict", traces=("rec/*-before.jsonl",))
+    loose = budget(limit("max-misses", 1), name="loose", traces=("rec/*-after.jsonl", "no"))
+    result = gate(after(), before(), budgets=[strict, loose])
+    assert result.outcome == "held"
+    assert {(one.budget, one.subject) for one in result.results} == {
+        ("strict", "rec/gate-before.jsonl"),
+        ("loose", "rec/gate-after.jsonl"),
+    }
+
+
+def test_sessions_may_be_judged_together() -> None:
+    both = COST + COST_BEFORE
+    held, broken = limit("max-cost", both), limit("max-cost", both - 1)
+    for one, outcome in ((held, "held"), (broken, "broken")):
+        result = gate(after(), before(), budgets=[budget(one, judge="together")])
+        assert result.outcome == outcome
+        assert result.results[0].subject == "2 sessions together"
+
+
+def test_the_other_half_of_a_proved_cause_counts_as_found() -> None:
+    from traces.samples.make_atlas import atlas_session
+
+    # Rows 13 and 14 lose their caches to AS502 and AS501: neither alone explains it.
+    sums = measure(diagnose(atlas_session()))
+    assert dict(sums.misses)["AS502"] == 2
+    assert "AS501" not in dict(sums.misses)
+    assert dict(sums.causes)["AS501"] == 2
+    assert gate(atlas_session(), budgets=[budget(limit("forbid", cause="AS501"))]).outcome == "broken"
+
+
+def test_misses_are_blamed_by_what_they_break() -> None:
+    def blames(*limits: Limit) -> list[str]:
+        return [finding.blame for finding in gate(after(), budgets=[budget(*limits)]).findings]
+
+    assert blames(limit("forbid", cause="AS103")) == ["error"]
+    assert blames(limit("max-cost", 1)) == ["warning"], "it stands in a session that broke a limit"
+    assert blames(limit("max-misses", 1)) == ["note"]
+
+
+def test_the_worst_comes_first() -> None:
+    limits = (limit("max-cost", COST), limit("max-cost", COST // 2), limit("max-cost", COST // 10))
+    result = gate(after(), budgets=[budget(*limits, limit("max-growth", 1, metric="cost"))])
+    assert [one.status for one in result.results] == ["broken", "broken", "unjudged", "held"]
+    assert [one.limit.value for one in result.results[:2]] == [COST // 10, COST // 2]
+
+
+def test_requests_of_another_session_count_nothing() -> None:
+    copied = with_requests(after(), counted=False)
+    assert judged(limit("max-cost", 10**15), copied).results[0].reason == "no request in it"

@@ -14,7 +14,7 @@ from agentsim.session import Problem
 from traces.claude_code.calls import Call
 from traces.claude_code.lines import SYNTHETIC_MODEL, Line, Message, decode_line
 from traces.lines import read_blocks
-from traces.records import REMEDIES
+from traces.records import REMEDIES, split_objects
 from traces.usage import ABSENT, SentUsage, is_contradictory
 
 _USAGE = b'"usage"'
@@ -271,26 +271,19 @@ def _odd_line(unit: Unit, index: int, path: str, text: bytes, number: int, posit
     if not stripped:
         unit.not_billable += 1
         return
-    try:
-        pieces = split_objects(stripped)
-    except RecursionError:
-        unit.skip(path, number, "nested too deep")
-        return
-    if pieces is None:
-        unit.skip(path, number, "incomplete" if open_end else "broken JSON")
-        return
-    # Objects run together on one line are a row each; the first is already counted as this line.
+    # A program that crashed between writing a line and its newline leaves objects run together: each is a row.
+    pieces = split_objects(stripped)
     unit.rows += len(pieces) - 1
     for piece in pieces:
-        if piece[:1] != b"{":
-            unit.skip(path, number, "not an object")
-            continue
+        cut = open_end and piece is pieces[-1]
         try:
             line = decode_line(piece)
         except msgspec.ValidationError:
             _misfit(unit, path, piece, number)
+        except RecursionError:
+            unit.skip(path, number, "nested too deep")
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            unit.skip(path, number, "broken JSON")
+            unit.skip(path, number, "incomplete" if cut else "broken JSON")
         else:
             if _USAGE in piece:
                 _take(unit, index, line, number, position)
@@ -305,34 +298,9 @@ def _misfit(unit: Unit, path: str, piece: bytes, number: int) -> None:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         unit.skip(path, number, "broken JSON")
         return
-    if record.get("type") == "assistant" and isinstance(record.get("message"), dict) and "usage" in record["message"]:
+    if not isinstance(record, dict):
+        unit.skip(path, number, "not an object")
+    elif record.get("type") == "assistant" and isinstance(record.get("message"), dict) and "usage" in record["message"]:
         unit.skip(path, number, "bad counter")
     else:
         unit.not_billable += 1
-
-
-def split_objects(text: bytes) -> list[bytes] | None:
-    """The JSON values that stand on one line, usually one; ``None`` when the line is not valid JSON.
-
-    A program that crashes between writing a line and its newline leaves two objects run together.
-    """
-    import json
-
-    try:
-        whole = text.decode("utf-8", "surrogateescape")
-        scanner = json.JSONDecoder(parse_constant=_refuse)
-        pieces: list[bytes] = []
-        at = 0
-        while at < len(whole):
-            _, end = scanner.raw_decode(whole, at)
-            pieces.append(whole[at:end].encode("utf-8", "surrogateescape"))
-            at = end
-            while at < len(whole) and whole[at] in " \t\r\n":
-                at += 1
-    except ValueError:
-        return None
-    return pieces
-
-
-def _refuse(constant: str) -> object:
-    raise ValueError(f"{constant} is not JSON")

@@ -18,6 +18,7 @@ from agentsim.session import EventKind
 from traces.claude_code.calls import Call
 from traces.claude_code.lines import SYNTHETIC_MODEL, BlockHead, Node, decode_node
 from traces.claude_code.scan import Unit
+from traces.records import split_objects
 
 _MAX_STEPS = 5000
 _MAX_REGION_LINES = 5000
@@ -222,14 +223,8 @@ def _decode(text: bytes) -> list[Node]:
 
 def _decode_pieces(text: bytes) -> list[Node]:
     """The nodes of a line that is not one well-formed node: objects run together, or content of an unknown shape."""
-    from traces.claude_code.scan import split_objects
-
     nodes: list[Node] = []
-    try:
-        pieces = split_objects(text.strip()) or []
-    except RecursionError:
-        return nodes
-    for piece in pieces:
+    for piece in split_objects(text.strip()):
         try:
             nodes.append(decode_node(piece))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -96,6 +96,23 @@ def test_two_objects_on_one_line_are_two_rows(tmp_path: Path) -> None:
     assert len(session.requests) == 3
 
 
+def test_a_whole_object_before_a_cut_one_is_kept(tmp_path: Path) -> None:
+    lines = healthy()
+    path = tmp_path / "s1.jsonl"
+    path.write_text("\n".join([*lines[:-1], lines[-1] + lines[-1][:50]]) + "\n")
+    session = read(path)
+    assert dict(session.accounting.skipped) == {"broken JSON": 1}
+    assert session.accounting.rows == len(lines) + 1
+    assert len(session.requests) == 3
+
+
+@pytest.mark.parametrize("row", ["null", "[]", "3", '"text"'])
+def test_a_row_must_be_an_object(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "s1.jsonl"
+    path.write_text("\n".join([*healthy(), row]) + "\n")
+    assert dict(read(path).accounting.skipped) == {"not an object": 1}
+
+
 def test_invalid_utf8_in_content_does_not_lose_the_counters(tmp_path: Path) -> None:
     lines = [line.encode() for line in healthy()]
     at = usage_line(healthy())

@@ -9,7 +9,16 @@ import msgspec
 
 from agentsim.policies.compaction import SHRUNK, compacted, head_of
 from agentsim.policies.policy import Policy
-from agentsim.policies.rewriting import SECOND, Regrown, changed, from_outside, moved, with_parents
+from agentsim.policies.rewriting import (
+    SECOND,
+    Regrown,
+    changed,
+    from_outside,
+    last_marker,
+    moved,
+    profile_of,
+    with_parents,
+)
 from agentsim.prompt import Block, Prompt
 from agentsim.session import Request, Session
 
@@ -134,14 +143,17 @@ class CompactBeforeExpiry(Policy, frozen=True, kw_only=True):
 
     def rewrite(self, session: Session) -> Session:
         """Compact before the pauses."""
+        from_end = profile_of(session) is not None  # such logs show lifetimes that count from the end of a response
 
         def when(parent: Request, request: Request, sent: Prompt) -> int | None:
-            if request.start is None or parent.start is None or not sent.breakpoints or not self.wants(request):
+            last = last_marker(sent)
+            if request.start is None or parent.start is None or last is None or not self.wants(request):
                 return None
-            ttl = sent.breakpoints[-1].ttl
+            ttl = last.ttl
             moment = parent.start + int((ttl - self.margin) * SECOND)
-            over = request.start - (parent.end or parent.start) <= ttl * SECOND
-            return None if over or sent.tokens < self.at or moment >= request.start else moment
+            used = parent.end if from_end and parent.end is not None else parent.start
+            alive = request.start - used <= ttl * SECOND
+            return None if alive or sent.tokens < self.at or moment >= request.start else moment
 
         return compacted(session, when, self.summary_tokens, self.instruction_tokens)
 

@@ -8,10 +8,8 @@ import msgspec
 
 from agentsim.policies.rewriting import (
     SECOND,
-    SHORT,
     changed,
     from_outside,
-    in_order,
     made_block,
     moved,
     with_parents,
@@ -61,8 +59,8 @@ def compacted(session: Session, when: When, summary_tokens: int, instruction_tok
             and request.purpose == "main"
         ):
             shared = parent.prompt.common_length(prompt)
-            moment = when(parent, request, sent[parent.id]) if shared and shared == _warm(parent.prompt) else None
-            if moment is not None:
+            moment = when(parent, request, sent[parent.id]) if shared and shared >= _warm(parent.prompt) else None
+            if moment is not None and head_of(prompt) < shared:
                 requests.append(summary_request(parent, sent[parent.id], moment, summary_tokens, instruction_tokens))
                 summary = made_block("summary", "messages", summary_tokens, prompt.chain(shared), role="user")
                 cut = _Cut(shared, prompt.chain(shared), head_of(prompt), summary)
@@ -78,13 +76,7 @@ def summary_request(
 ) -> Request:
     """The request that asks for a summary of what ``before`` was sent with, reading its prefix."""
     instruction = made_block("instruction to summarise", "messages", instruction_tokens, role="user")
-    ttl = prompt.breakpoints[-1].ttl if prompt.breakpoints else SHORT
-    asked = prompt.extend([instruction], prompt.breakpoints)
-    if prompt.breakpoints:  # what it adds is never read again: no marker of its own
-        asked = asked.with_breakpoints(
-            in_order({marker.position: max(marker.ttl, ttl) for marker in prompt.breakpoints})
-        )
-    took = None if before.start is None else when + 20 * SECOND
+    asked = prompt.extend([instruction], prompt.breakpoints)  # what it adds is never read again: no marker of its own
     return msgspec.structs.replace(
         before,
         id=f"{before.id}/summary",
@@ -92,7 +84,7 @@ def summary_request(
         purpose="summary",
         start=when,
         first_token=when + 2 * SECOND,
-        end=took,
+        end=when + 20 * SECOND,
         prompt=asked,
         usage=Usage(output=summary_tokens),
         iterations=(),

@@ -74,7 +74,11 @@ class DeferredTools(Policy, frozen=True, kw_only=True):
         prompt = request.prompt
         assert prompt is not None
         tools = _tools_of(prompt)
+        if not tools:  # a summary or another call without tools is left alone
+            return _Tools([], [], self.placeholder)
         if before is None or parent is None or parent.prompt is None:
+            return _Tools(tools, [], self.placeholder)
+        if parent.lane != request.lane and tools != _tools_of(parent.prompt):  # a lane with tools of its own
             return _Tools(tools, [], self.placeholder)
         head = prompt.section_end("system")
         kept = _shared_messages(parent.prompt, prompt) if before.added else 0
@@ -128,7 +132,7 @@ def _changing_lanes(session: Session) -> set[str]:
         if end == before and request.prompt.chain(end) == parent.prompt.chain(before):
             continue
         known = {block.digest for block in _tools_of(parent.prompt)}
-        if known != {block.digest for block in _tools_of(request.prompt)}:
+        if known and end and known != {block.digest for block in _tools_of(request.prompt)}:
             lanes.add(request.lane)
     return lanes
 

@@ -58,8 +58,9 @@ class FixedEntries(Policy, frozen=True, kw_only=True):
                     grown.keep(request)
                 requests.append(request)
                 continue
-            known = dict(found.get(parent.id, {})) if parent is not None else {}
             start = _kept(parent, prompt)
+            known = found.get(parent.id, {}) if parent is not None else {}
+            known = {digest: place for digest, place in known.items() if place <= start}
             news = _first_uses(prompt, start, known)
             for tool in news:
                 known[tool.digest] = start

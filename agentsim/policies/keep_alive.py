@@ -7,13 +7,15 @@ often, how long and whether at all is what the variants differ in.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import ClassVar
 
 import msgspec
 
+from agentsim.money import PICODOLLARS
 from agentsim.policies.break_even import refreshes_worth
 from agentsim.policies.policy import Policy
-from agentsim.policies.rewriting import LONG, SECOND, SHORT, from_outside, with_requests
+from agentsim.policies.rewriting import LONG, SECOND, SHORT, from_outside, last_marker, with_requests
 from agentsim.prices import RateCard, default_book
 from agentsim.session import Request, Session, Usage
 
@@ -96,9 +98,10 @@ class KeepAlive(Policy, frozen=True, kw_only=True):
 
     def _may_refresh(self, request: Request) -> bool:
         prompt = request.prompt
-        if request.purpose != "main" or prompt is None or not prompt.breakpoints or from_outside(request):
+        if request.purpose != "main" or prompt is None or from_outside(request):
             return False
-        if self.hour_only and prompt.breakpoints[-1].ttl < LONG:
+        last = last_marker(prompt)
+        if last is None or (self.hour_only and last.ttl < LONG):
             return False
         # A cap of one token changes a thinking budget, and with it the key.
         return not any(name == "thinking" and "budget_tokens" in value for name, value in request.settings)
@@ -107,7 +110,9 @@ class KeepAlive(Policy, frozen=True, kw_only=True):
         prompt, started = request.prompt, request.start
         assert prompt is not None
         assert started is not None
-        ttl = prompt.breakpoints[-1].ttl
+        last = last_marker(prompt)
+        assert last is not None
+        ttl = last.ttl
         delay = int(min(self.fraction * ttl, ttl - self.margin))
         if delay <= 0 or self.late > (ttl - delay) // 2:  # too late to be of use: the entry may be gone
             return
@@ -150,5 +155,6 @@ class KeepAlive(Policy, frozen=True, kw_only=True):
             return False
         hit = tokens * card.read
         miss = tokens * (card.fresh if card.write_5m is None else card.write_5m)
-        expected = (self.p_idle if idle else self.p_running) * max(0, miss - hit) - (hit + self.output * card.output)
-        return expected >= self.min_saving * 10**12
+        chance = Fraction(str(self.p_idle if idle else self.p_running))
+        expected = chance * max(0, miss - hit) - (hit + self.output * card.output)
+        return expected >= Fraction(str(self.min_saving)) * PICODOLLARS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import ClassVar
 
 import msgspec
@@ -20,7 +21,7 @@ before or after it, one lookback before the last block, and the end of what lane
 
 
 class MarkerBest(Policy, frozen=True, kw_only=True):
-    """Markers where the bill is lowest: ways to place one are added as long as they save, at most four."""
+    """Markers where the bill is lowest: of all choices of at most four places the cheapest."""
 
     name: ClassVar[str] = "marker-best"
     summary: ClassVar[str] = "The cheapest choice of at most four places for markers, found by trying them."
@@ -55,19 +56,17 @@ class MarkerBest(Policy, frozen=True, kw_only=True):
         return self.places.split("+") if self.places else []
 
     def _found(self, session: Session) -> list[str]:
+        """The best places: of all choices of so many the cheapest, without those that save nothing."""
         ways = _ways(session)
-        chosen: list[str] = []
-        lowest: int | None = None
-        while len(chosen) < self.most:
-            bills = [
-                (self._bill(self._placed(session, ways, [*chosen, name])), PLACES.index(name))
-                for name in ways
-                if name not in chosen
-            ]
-            if not bills or (lowest is not None and min(bills)[0] >= lowest):
-                break
-            lowest, place = min(bills)
-            chosen.append(PLACES[place])
+        choices = [list(names) for names in combinations(ways, min(self.most, len(ways)))]
+        bills = [self._bill(self._placed(session, ways, names)) for names in choices]
+        lowest = min(bills)
+        chosen = choices[bills.index(lowest)]
+        for name in reversed(tuple(chosen)):
+            fewer = [other for other in chosen if other != name]
+            bill = self._bill(self._placed(session, ways, fewer))
+            if bill <= lowest:
+                chosen, lowest = fewer, bill
         return chosen
 
     def _placed(self, session: Session, ways: dict[str, dict[str, int]], chosen: Sequence[str]) -> Session:
@@ -103,7 +102,7 @@ def _ways(session: Session) -> dict[str, dict[str, int]]:
         prompt = request.prompt
         if prompt is None or from_outside(request) or not len(prompt):
             continue
-        ways["last"][request.id] = len(prompt) - 1
+        ways["last"][request.id] = ways["next"][request.id] = len(prompt) - 1  # "next" until a next one is seen
         ways["lookback"][request.id] = max(len(prompt) - 1 - rules_of(request).lookback, 0)
         for section in ("system", "tools"):
             end = prompt.section_end("system" if section == "system" else "tools")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from agentsim.policies.markers import AddedMarkers
+from agentsim.policies.rewriting import last_marker
 from agentsim.session import Request
 
 
@@ -23,9 +24,10 @@ class MarkerPrevious(AddedMarkers, frozen=True, kw_only=True):
 
     def places(self, request: Request, parent: Request | None) -> Iterable[int]:
         """The last marked block of the parent, where this prompt still has all that stands before it."""
-        if parent is None or parent.prompt is None or request.prompt is None or not parent.prompt.breakpoints:
+        last = last_marker(parent.prompt) if parent is not None and parent.prompt is not None else None
+        if last is None or parent is None or parent.prompt is None or request.prompt is None:
             return []
-        length = parent.prompt.breakpoints[-1].position + 1
+        length = last.position + 1
         if length > len(request.prompt) or request.prompt.chain(length) != parent.prompt.chain(length):
             return []
         return [length - 1]

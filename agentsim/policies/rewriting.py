@@ -32,6 +32,11 @@ def profile_of(session: Session) -> str | None:
     return "session_log" if session.completeness == "messages" else None
 
 
+def last_marker(prompt: Prompt) -> Breakpoint | None:
+    """The marker that stands furthest back; ``None`` where there is none."""
+    return max(prompt.breakpoints, key=lambda marker: marker.position, default=None)
+
+
 def changed(request: Request, prompt: Prompt) -> Request:
     """The request with another prompt; itself where that is the same object."""
     return request if prompt is request.prompt else msgspec.structs.replace(request, prompt=prompt)

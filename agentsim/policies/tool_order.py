@@ -44,7 +44,9 @@ class ToolOrder(Policy, frozen=True, kw_only=True):
                 continue
             end = prompt.section_end("tools")
             tools = [prompt[position] for position in range(end)]
-            order = orders.get(parent.id, []) if parent is not None else []
+            order = orders.get(parent.id, []) if parent is not None and parent.lane == request.lane else []
+            if parent is not None and parent.lane != request.lane and tools == before.get(parent.id):
+                order = orders[parent.id]
             rank = {_key(block): number for number, block in enumerate(order)}
             wanted = sorted(tools, key=lambda block: rank.get(_key(block), len(rank)))
             if not self.wants(request) and tools != before.get(parent.id if parent is not None else ""):

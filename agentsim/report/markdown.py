@@ -19,7 +19,7 @@ MOST_BYTES = 64 * 1024 - 512
 MOST_CELL = 160
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#|~&@$:])")
-_LINKING = re.compile(r"([@#]|\bwww(?=\.)|\bGH-)|[\\`*_{}\[\]()<>|~&$:]", re.IGNORECASE)
+_LINKING = re.compile(r"([@#]|:(?=\S)|\bwww(?=\.)|\bGH-)|[\\`*_{}\[\]()<>|~&$:]", re.IGNORECASE)
 
 
 def markdown_text(gate: Gate) -> str:

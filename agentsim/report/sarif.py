@@ -175,10 +175,17 @@ def _location(file: str, line: int | None) -> Document:
 def _uri(file: str) -> str:
     """A file as a relative URI reference. A colon would make its beginning a scheme."""
     path = file.replace(os.sep, "/").removeprefix("./")
-    return quote(path.encode("utf-8", "surrogateescape"), safe="/-._~")
+    return quote(_bytes(path), safe="/-._~")
 
 
 def _fingerprint(*parts: str) -> dict[str, str]:
     """What stays the same while a result does: neither the lines nor the values are in it."""
-    text = "\x1f".join(parts).encode("utf-8", "surrogateescape")
-    return {"agentsim/v1": blake2b(text, digest_size=16).hexdigest()}
+    return {"agentsim/v1": blake2b(_bytes("\x1f".join(parts)), digest_size=16).hexdigest()}
+
+
+def _bytes(text: str) -> bytes:
+    """Text as bytes. Names of files may have bytes that are no UTF-8, which Python keeps as half surrogates."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace")

@@ -16,6 +16,9 @@ from agentsim.verdict import Change, Place
 __all__ = ["address", "cause_of", "first_difference", "shape_difference"]
 
 SECTIONS: tuple[Section, ...] = ("tools", "system", "messages")
+NOTICE_TOKENS = 60
+"""Where only sizes are known, the most that a notice about a cleared result takes: 240 characters."""
+
 _SURE_RUN = 2
 """So many equal blocks in a row show that one prompt goes on where the other does: it is no chance repetition."""
 
@@ -137,9 +140,18 @@ def _swapped(old: Prompt, new: Prompt, at: int, old_end: int, new_end: int) -> b
     return False
 
 
+def _shrank_to_a_notice(before: Block, after: Block) -> bool:
+    """What is left of a tool result has the size of a notice: it was cleared, as far as sizes can tell."""
+    if before.kind != after.kind or not before.kind.endswith("_result"):
+        return False
+    if before.tokens is None or after.tokens is None:
+        return False
+    return after.tokens <= NOTICE_TOKENS and after.tokens * 2 < before.tokens
+
+
 def _edited(before: Block, after: Block, at: int, show: bool) -> Place:
     if before.text is None or after.text is None:
-        return _place(before, at, "edited")
+        return _place(before, at, "cleared" if _shrank_to_a_notice(before, after) else "edited")
     if before.kind != after.kind:
         gone = before.kind in ("image", "document") and len(after.text) <= 240
         return _place(before, at, "cleared" if gone else "edited", offset=0)

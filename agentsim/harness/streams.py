@@ -31,7 +31,7 @@ class Stream:
         self._counter = z = (self._counter + _STEP) & _MASK
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-        return z >> 32
+        return (z ^ (z >> 31)) >> 32
 
     def below(self, limit: int) -> int:
         """A whole number from 0 to ``limit - 1`` (``limit`` up to 2**32; the bias is below ``limit`` / 2**32)."""

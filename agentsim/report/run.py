@@ -43,8 +43,8 @@ _PURPOSE_COLUMNS = (
     Column("share %", ">", 7),
 )
 
-_COMPACTION_COLUMNS = (
-    Column("combination", "<", 6, 12),
+_COMPACTION_COLUMNS: tuple[Column, ...] = (
+    Column("combination", "<", 6, 12, "start"),
     Column("lane", "<", 2),
     Column("method", "<", 5),
     Column("at", ">", 1),

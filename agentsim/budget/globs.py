@@ -72,14 +72,14 @@ def matching_files(root: str, globs: tuple[str, ...]) -> list[str]:
     for start in sorted({_fixed(glob) for glob in globs}):
         top = os.path.join(root, *start.split("/")) if start else root
         if os.path.isfile(top):
-            found.add(top)
+            found.add(os.path.normpath(top))
         for folder, folders, files in os.walk(top):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in files:
                 path = os.path.join(folder, name)
                 relative = relative_path(path, root)
                 if any(expression.fullmatch(relative) for expression in patterns):
-                    found.add(path)
+                    found.add(os.path.normpath(path))
     return sorted(found)
 
 

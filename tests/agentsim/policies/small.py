@@ -18,10 +18,10 @@ TEN = 1_790_000_000 * SECOND
 MINUTE = 60
 
 
-def block(name: str, tokens: int, section: str = "messages", **more) -> Block:
-    """A block told from others by its name."""
-    digest = blake2b(f"{section}/{name}".encode(), digest_size=16).digest()
-    given = {"kind": "text", "role": None if section == "tools" else "user", "name": name, "text": name, **more}
+def block(label: str, tokens: int, section: str = "messages", **more) -> Block:
+    """A block told from others by its label."""
+    digest = blake2b(f"{section}/{label}".encode(), digest_size=16).digest()
+    given = {"kind": "text", "role": None if section == "tools" else "user", "name": label, "text": label, **more}
     return Block(section=section, digest=digest, tokens=tokens, origin="measured", **given)
 
 
@@ -61,9 +61,7 @@ def session(*requests: Request, completeness="full", **more) -> Session:
         Lane(id=lane, title=lane, purpose="main" if lane == "main" else "subagent")
         for lane in dict.fromkeys(request.lane for request in requests)
     )
-    draft = Session(
-        id="small", format="agentsim/1", completeness=completeness, lanes=lanes, requests=requests, **more
-    )
+    draft = Session(id="small", format="agentsim/1", completeness=completeness, lanes=lanes, requests=requests, **more)
     import msgspec
 
     usages = {row.request.id: row.usage for row in rows(draft)}
@@ -84,9 +82,7 @@ def under(given: Session, spec: str | Policy) -> Session:
 
 def split(given: Session) -> list[tuple[str, int, int, int]]:
     """Each request with what it wrote, read and sent fresh."""
-    return [
-        (row.request.id, row.usage.write or 0, row.usage.read or 0, row.usage.fresh or 0) for row in rows(given)
-    ]
+    return [(row.request.id, row.usage.write or 0, row.usage.read or 0, row.usage.fresh or 0) for row in rows(given)]
 
 
 def equivalents(given: Session) -> int:

@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from agentsim.session import Request, Session
-from tests.agentsim.policies.small import HEAD, MINUTE, SECOND, block, equivalents, request, saves, session, split, under
+from tests.agentsim.policies.small import (
+    HEAD,
+    MINUTE,
+    SECOND,
+    block,
+    equivalents,
+    request,
+    saves,
+    session,
+    split,
+    under,
+)
 
 
 def paused(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from agentsim.policies import HARNESSES, NAMES, Policy, PolicyError, every_policy, kind_of, parameters, parse, policy
@@ -54,9 +56,8 @@ def test_parameters_come_back() -> None:
     ],
 )
 def test_errors_name_what_is_wrong(spec: str, says: str) -> None:
-    with pytest.raises(PolicyError, match="(?s).*") as raised:
+    with pytest.raises(PolicyError, match=re.escape(says)) as raised:
         parse(spec)
-    assert says in str(raised.value)
     assert len(str(raised.value)) < 200
 
 

@@ -42,13 +42,13 @@ def test_each_fix_alone(name: str) -> None:
 
 def test_the_savings_follow_from_the_rows() -> None:
     # Row 5 reads 32,800 of what it wrote; rows 9 and 11 can read 350 less, since db_query left the front.
-    assert 32_800 * (WRITE - READ) - 2 * 350 * (WRITE - READ) == FIXES["deferred-tools"][0]
+    assert FIXES["deferred-tools"][0] == 32_800 * (WRITE - READ) - 2 * 350 * (WRITE - READ)
     # Row 7 reads 36,150, and so did the refresh.
-    assert 36_150 * (WRITE - READ) - 36_150 * READ == FIXES["keep-alive"][0]
+    assert FIXES["keep-alive"][0] == 36_150 * (WRITE - READ) - 36_150 * READ
     # Row 9 reads 39,150 instead of 7,350, row 10 reads 40,650 instead of 39,150.
-    assert (31_800 + 1_500) * (WRITE - READ) == FIXES["free-tool-choice"][0]
-    assert 34_800 * (WRITE - READ) == FIXES["combine-blocks"][0]
-    assert 2 * 30_300 * (WRITE - READ) == FIXES["stagger-fan-out"][0]
+    assert FIXES["free-tool-choice"][0] == (31_800 + 1_500) * (WRITE - READ)
+    assert FIXES["combine-blocks"][0] == 34_800 * (WRITE - READ)
+    assert FIXES["stagger-fan-out"][0] == 2 * 30_300 * (WRITE - READ)
 
 
 def test_the_refresh_is_sent_270_seconds_after_row_6_began() -> None:
@@ -69,7 +69,7 @@ def test_all_fixes_together(eleven: str) -> None:
     sums = combined.sums
     assert (sums.requests, sums.written, sums.read) == (15, 82_770, 545_560)
     assert sums.equivalents == 158_018_500_000  # 158,018.5 tokens
-    assert 82_770 * WRITE + 545_560 * READ == Fraction("158018.5")
+    assert Fraction("158018.5") == 82_770 * WRITE + 545_560 * READ
     assert round(100 * sums.hit_rate[0] / sums.hit_rate[1], 2) == 86.83
     # What is saved together is not the sum of what each saves alone.
     assert combined.saving_equivalents == 381_701 * MICRO - 158_018_500_000

@@ -17,6 +17,8 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
+LOOPBACK = ("127.0.0.1", "::1")
+
 
 class NetworkUsed(AssertionError):
     """A test tried to open a connection."""
@@ -32,7 +34,8 @@ def shared_data() -> Path:
 
 @pytest.fixture(autouse=True)
 def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refuse every connection and every name look-up, but Unix sockets; tests marked ``harness`` may use loopback."""
+    """Refuse every connection and every name look-up, but Unix sockets; tests marked ``loopback`` may talk to this
+    machine, those marked ``harness`` run programs of others."""
     if request.node.get_closest_marker("harness"):
         return
 
@@ -40,16 +43,22 @@ def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         raise NetworkUsed(f"a test may not use the network: {args!r:.200}")
 
     connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+    getaddrinfo, create_connection = socket.getaddrinfo, socket.create_connection
+    may_talk_to_itself = request.node.get_closest_marker("loopback") is not None
 
     def guarded(original, self, address):
-        if self.family != getattr(socket, "AF_UNIX", None):
+        is_own = may_talk_to_itself and isinstance(address, tuple) and address[0] in LOOPBACK
+        if self.family != getattr(socket, "AF_UNIX", None) and not is_own:
             refuse(address)
         return original(self, address)
 
+    def guarded_look_up(host, *args, **more):
+        return getaddrinfo(host, *args, **more) if host in LOOPBACK else refuse(host)
+
     monkeypatch.setattr(socket.socket, "connect", lambda self, address: guarded(connect, self, address))
     monkeypatch.setattr(socket.socket, "connect_ex", lambda self, address: guarded(connect_ex, self, address))
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    monkeypatch.setattr(socket, "create_connection", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", guarded_look_up if may_talk_to_itself else refuse)
+    monkeypatch.setattr(socket, "create_connection", create_connection if may_talk_to_itself else refuse)
 
 
 @pytest.fixture(scope="session")

@@ -51,6 +51,10 @@ class Dated(Reading[Value], Generic[Value]):
         return (self.from_ is None or when >= _start(self.from_)) and (self.until is None or when < _start(self.until))
 
 
+UNROUNDED = Dated[int](value=1, source="nothing says that reads are rounded", confidence="high")
+"""The quantum of a provider whose rules name none."""
+
+
 class Setting(Dated[list[Section]]):
     """The sections that a change of one setting re-keys."""
 
@@ -90,6 +94,7 @@ class RulesFile(_Table):
     readable_doubt: list[Dated[int]]
     mixed_ttl: list[Dated[Literal["abc"]]]
     ttl_order: list[Dated[Literal["long_first", "any"]]]
+    quantum: list[Dated[int]] = [UNROUNDED]
     settings: list[Setting]
     profiles: dict[str, Profile] = {}
 

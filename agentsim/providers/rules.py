@@ -38,7 +38,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     ``lookback`` counts positions with the breakpoint's own block as the first. ``lookback_counts`` says what one
     position is: a block, or a run of tool_use (or tool_result) blocks. ``ttl_grace`` and ``ttl_grace_long`` are how
     long after a short or a long lifetime an entry may still be found: neither outcome contradicts the rules then.
-    ``readable_doubt`` is the same for the time after an entry became readable.
+    ``readable_doubt`` is the same for the time after an entry became readable. What is read is counted in whole
+    multiples of ``quantum`` tokens.
     """
 
     provider: str
@@ -64,6 +65,7 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     mixed_ttl: Literal["abc"]
     ttl_order: Literal["long_first", "any"]
     settings: tuple[SettingRule, ...]
+    quantum: int = 1
     figures: tuple[Figure, ...] = ()
 
     def with_(self, **changes: Any) -> ProviderRules:

@@ -1,0 +1,127 @@
+"""A provider that keeps every prompt by itself and reads the longest prefix it has seen (matching mode
+``longest_prefix``), counted in whole multiples of a quantum above a minimum. Nothing is billed for writing.
+
+A prefix ends where a block ends: what two blocks have in common inside is not counted, because a prompt does not tell.
+Each prefix lives from its last use; reading a longer one uses it too.
+"""
+
+from __future__ import annotations
+
+from agentsim.backends import Served
+from agentsim.prompt import Prompt
+from agentsim.providers import ProviderRules, rules_for
+from agentsim.session import Request, Usage
+
+SECOND = 10**9
+_DAY = 24 * 3600 * SECOND
+
+Key = tuple[str, tuple[tuple[str, str], ...]]
+"""Whose prefixes they are: a model, and the settings that its cache tells apart."""
+
+
+class _Run:
+    """Consecutive prefixes that one request was the first to send. They live and are refreshed together."""
+
+    __slots__ = ("before", "owner", "readable", "used")
+
+    def __init__(self, before: _Run | None, owner: str, readable: int, used: int) -> None:
+        self.before = before
+        self.owner = owner
+        self.readable = readable
+        self.used = used
+
+
+class LongestPrefixProvider:
+    """A :class:`agentsim.backends.CacheBackend` for rules whose matching mode is ``longest_prefix``. Deterministic.
+
+    ``rules`` apply to every request; without them each request gets those of its own model and time.
+    """
+
+    def __init__(self, rules: ProviderRules | None = None) -> None:
+        self._rules = rules
+        self._known: dict[tuple[str, str, int], ProviderRules] = {}
+        self._runs: dict[Key, dict[bytes, _Run]] = {}
+        self._now: int | None = None
+
+    def serve(self, request: Request, now: int) -> Served:
+        """See :meth:`agentsim.backends.CacheBackend.serve`. Raises ValueError for a provider without known rules."""
+        prompt = request.prompt
+        if prompt is None:
+            return Served(usage=request.usage or Usage())
+        if self._now is not None and now < self._now:
+            raise ValueError("requests must be served in the order of their start")
+        self._now = now
+        rules = self._rules_of(request, now)
+        runs = self._runs.setdefault(_key(request, rules), {})
+        life = rules.ttl_short * SECOND
+        found, length = _find(runs, prompt, now, life)
+        run = found
+        while run is not None and run.used < now:
+            run.used = now
+            run = run.before
+        written = self._keep(runs, request, prompt, now, rules, found, length)
+        tokens = prompt.tokens_until(length)
+        read = tokens - tokens % rules.quantum if tokens >= rules.minimum else 0
+        output = None if request.usage is None else request.usage.output
+        return Served(
+            usage=Usage(fresh=prompt.tokens - read, read=read, output=output),
+            hit=length if read else 0,
+            hit_owner=found.owner if found is not None and read else None,
+            written=written,
+        )
+
+    def _rules_of(self, request: Request, now: int) -> ProviderRules:
+        if self._rules is not None:
+            return self._rules
+        key = (request.provider, request.model, now // _DAY)
+        rules = self._known.get(key)
+        if rules is None:
+            rules = self._known[key] = rules_for(request.provider, request.model, now)
+            if rules.matching != "longest_prefix":
+                raise ValueError(f"the rules of {request.provider} match by {rules.matching}")
+        return rules
+
+    def _keep(
+        self,
+        runs: dict[bytes, _Run],
+        request: Request,
+        prompt: Prompt,
+        now: int,
+        rules: ProviderRules,
+        before: _Run | None,
+        length: int,
+    ) -> tuple[int, ...]:
+        """Keep every longer prefix of the prompt, from the time at which it can be read."""
+        if length == len(prompt):
+            return ()
+        readable = now if rules.readable == "request_start" else request.first_token
+        if rules.readable == "response_end":
+            readable = request.end
+        if readable is None:
+            readable = now + rules.first_token_after * SECOND
+        run = _Run(before, request.id, readable, now)
+        for end in range(length + 1, len(prompt) + 1):
+            digest = prompt.chain(end)
+            old = runs.get(digest)
+            if old is None or old.readable > readable or now > old.used + rules.ttl_short * SECOND:
+                runs[digest] = run
+        return (len(prompt),)
+
+
+def _find(runs: dict[bytes, _Run], prompt: Prompt, now: int, life: int) -> tuple[_Run | None, int]:
+    """The longest prefix of the prompt that can be read now, and its length in blocks. Changes nothing."""
+    for length in range(len(prompt), 0, -1):
+        run = runs.get(prompt.chain(length))
+        if run is not None and run.readable <= now <= run.used + life:
+            return run, length
+    return None, 0
+
+
+def _key(request: Request, rules: ProviderRules) -> Key:
+    given = dict(request.settings)
+    pairs = []
+    for rule in rules.settings:
+        value = given.get(rule.name)
+        if rule.sections and value is not None and value not in rule.same_as_absent:
+            pairs.append((rule.name, value))
+    return request.model, tuple(pairs)

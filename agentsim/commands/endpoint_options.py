@@ -1,0 +1,190 @@
+"""What ``serve``, ``exec`` and ``record`` share: their options, and what happens when their session is over."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agentsim.commands.command import FILE, Function
+from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from agentsim.budget.limits import Budget
+    from agentsim.gateway.emulator import Replier
+    from agentsim.gateway.endpoint import Endpoint
+    from agentsim.session import Session
+
+_TRACE_OPTIONS = (
+    click.option("--trace", metavar="FILE", type=FILE, help="Write an agentsim/1 trace there, as requests come."),
+    click.option("--fingerprint", is_flag=True, help="Write digests and sizes instead of words."),
+    click.option("--force", is_flag=True, help="Overwrite the trace."),
+)
+
+_EMULATION_OPTIONS = (
+    click.option("--script", metavar="FILE", type=FILE, help="What to answer, turn by turn (TOML or JSON)."),
+    click.option("--replay", metavar="TRACE", type=FILE, help="Answer as a trace recorded it."),
+    click.option("--first-token", metavar="MS", type=click.FloatRange(0, 600_000), default=0.0, help="Latency."),
+    click.option("--rate", metavar="TOKENS/S", type=click.FloatRange(0.1, 1_000_000), help="Speed of the output."),
+    click.option("--fault", metavar="STATUS@N", multiple=True, help="Inject errors: 529@3, 529@3x2, 429/5 (each 5th)."),
+    click.option("--retry-after", metavar="S", type=click.IntRange(0, 3600), default=1, help="What errors ask for."),
+)
+
+PORT_HELP = "Port on loopback; 0 takes any free one."
+
+budget_option: Callable[[Function], Function] = click.option(
+    "--budget", "config", metavar="FILE", type=FILE, help="Budgets to hold the session to (an agentsim.toml)."
+)
+
+
+def trace_options(function: Function) -> Function:
+    """Give a command the options of its trace."""
+    return _with(_TRACE_OPTIONS, function)
+
+
+def emulation_options(function: Function) -> Function:
+    """Give a command the options of an emulated endpoint."""
+    return _with(_EMULATION_OPTIONS, function)
+
+
+def _with(options: tuple[Callable[[Any], Any], ...], function: Function) -> Function:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def need_extra() -> None:
+    """Raise Failure when what the endpoint is made of is not installed."""
+    try:
+        import httptools  # noqa: F401
+        import httpx2  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        reason = f"this needs {error.name}, which is not installed"
+        raise Failure(reason, remedy="install the extra 'serve'", code=ExitCode.USAGE) from None
+
+
+def check_trace(trace: str | None, force: bool) -> None:
+    """Raise Failure for a trace that would overwrite a file, or whose folder is missing."""
+    if trace is None:
+        return
+    if os.path.lexists(trace) and not force:
+        raise Failure("this file exists", file=trace, remedy="choose another name, or --force", code=ExitCode.USAGE)
+    folder = os.path.dirname(trace) or "."
+    if not os.path.isdir(folder):
+        raise Failure("no such folder", file=folder, remedy="make it first", code=ExitCode.USAGE)
+
+
+@contextmanager
+def trace_place(trace: str | None) -> Iterator[str]:
+    """Where the trace goes: the file that was named, or one that is gone afterwards."""
+    if trace is not None:
+        yield trace
+        return
+    with tempfile.TemporaryDirectory(prefix="agentsim-") as folder:
+        yield os.path.join(folder, "session.jsonl")
+
+
+def replier_of(script: str | None, replay: str | None) -> Replier:
+    """What decides what is said. Raises Failure."""
+    if script is not None and replay is not None:
+        raise Failure("--script and --replay exclude each other", remedy="give one of them", code=ExitCode.USAGE)
+    if replay is not None:
+        from agentsim.commands.inputs import read_sessions
+        from agentsim.gateway.recorded import NothingToReplay, Recording
+
+        try:
+            return Recording(read_sessions((replay,), []))
+        except NothingToReplay as error:
+            raise Failure(str(error), file=replay, remedy="record it without --fingerprint") from None
+    from agentsim.gateway.script import DEFAULT, ScriptError, load_script
+
+    if script is None:
+        return DEFAULT
+    try:
+        return load_script(script)
+    except ScriptError as error:
+        remedy = "see docs/gateway.md"
+        raise Failure(error.reason, file=error.file, line=error.line, remedy=remedy, code=ExitCode.USAGE) from None
+
+
+def emulated_endpoint(options: Mapping[str, Any], port: int, trace: str) -> Endpoint:
+    """The endpoint that the options ask for. Raises Failure."""
+    need_extra()
+    from agentsim.gateway.endpoint import emulated
+    from agentsim.gateway.faults import Faults, parse_faults
+    from agentsim.gateway.pace import Pace
+    from agentsim.gateway.serving import PortTaken
+
+    replier = replier_of(options["script"], options["replay"])
+    try:
+        faults = Faults(parse_faults(options["fault"]), options["retry_after"])
+    except ValueError as error:
+        raise Failure(f"--fault {error}", code=ExitCode.USAGE) from None
+    pace = Pace.of(options["first_token"], options["rate"])
+    try:
+        return emulated(replier, port=port, trace=trace, fingerprint=options["fingerprint"], pace=pace, faults=faults)
+    except PortTaken as error:
+        raise port_failure(port, error) from None
+
+
+def port_failure(port: int, error: OSError) -> Failure:
+    """The failure of a port that cannot be listened on."""
+    reason = f"port {port} cannot be used: {error.strerror}"
+    return Failure(reason, remedy="choose another --port, or 0 for any", code=ExitCode.USAGE)
+
+
+def budgets_of(config: str | None, limits: Mapping[str, Any]) -> tuple[Any, tuple[Budget, ...]]:
+    """The configuration that was named, and all budgets. Patterns in them are left out: there is one trace. Raises
+    Failure."""
+    import msgspec
+
+    from agentsim.commands.budget_options import budget_of, load
+
+    loaded = load(config) if config is not None else None
+    own = budget_of(limits)
+    budgets = (*(loaded.budgets if loaded is not None else ()), *((own,) if own is not None else ()))
+    if loaded is not None and not budgets:
+        raise Failure("no [[budget]] in it", file=config, remedy="write one", code=ExitCode.USAGE)
+    return loaded, tuple(msgspec.structs.replace(budget, traces=()) for budget in budgets)
+
+
+def judge(trace: str, loaded: Any, budgets: tuple[Budget, ...], baseline: str | None = None) -> ExitCode:
+    """Hold a trace to budgets, say how it went, and return the exit code. Without budgets all is well."""
+    if not budgets:
+        return ExitCode.OK
+    from agentsim.commands.check import run, write
+    from agentsim.report.gate_json import EXITS
+
+    gate = run((trace,), loaded, budgets, baseline)
+    write(sys.stdout, "terminal", gate)
+    return EXITS[gate.outcome]
+
+
+def show_sessions(trace: str) -> list[Session]:
+    """Write a page for each session of a trace, with verdicts."""
+    from agentsim.commands.inputs import read_sessions
+    from agentsim.diagnose import diagnose
+    from agentsim.report.paper import Paper
+    from agentsim.report.replay import write_replay
+
+    sessions = read_sessions((trace,), [])
+    for session in sessions:
+        write_replay(Paper.on(sys.stdout), diagnose(session), rows="all", lane=None, content=False)
+    return sessions
+
+
+def tell_trace_failure(failure: OSError | None, trace: str) -> ExitCode:
+    """Say that the trace could not be written, if so."""
+    if failure is None:
+        return ExitCode.OK
+    from agentsim.report.notices import complain
+
+    complain(Failure(f"the trace could not be written: {failure.strerror}", file=trace, remedy="free the disk"))
+    return ExitCode.UNREADABLE

@@ -1,0 +1,61 @@
+"""``agentsim serve``: a provider on this machine, for harnesses to run against."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from agentsim.commands.budget_options import limit_options
+from agentsim.commands.command import Command
+from agentsim.commands.endpoint_options import PORT_HELP, budget_option, emulation_options, trace_options
+from agentsim.report.exits import ExitCode
+
+EXAMPLES = (
+    ("agentsim serve --port 8123 --trace run.jsonl", "Serve until Ctrl-C; then 'agentsim replay run.jsonl'."),
+    ("agentsim serve --script loop.toml --first-token 600 --rate 80", "Your own answers, at a real pace."),
+    ("agentsim serve --fault 529@3x2 --fault 429/10", "See how a harness retries."),
+    ("agentsim serve --forbid AS1xx --max-misses 0", "Exit with 1 if a request lost its cache."),
+)
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Emulate a provider, cache included, for real harnesses.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8123, show_default=True, help=PORT_HELP)
+@emulation_options
+@trace_options
+@budget_option
+@limit_options
+def command(port: int, trace: str | None, force: bool, config: str | None, **options: Any) -> ExitCode:
+    """Serve the Anthropic and OpenAI APIs on loopback, with the provider's caching rules inside.
+
+    No account is needed and nothing leaves the machine: answers are scripted, and their usage is what the modeled cache
+    says. Point a harness at it with ANTHROPIC_BASE_URL=http://127.0.0.1:PORT or OPENAI_BASE_URL=http://127.0.0.1:PORT/v1
+    and any key. With budgets the exit code is that of 'agentsim check' when the server stops.
+    """
+    from agentsim.commands.endpoint_options import (
+        budgets_of,
+        check_trace,
+        emulated_endpoint,
+        judge,
+        tell_trace_failure,
+        trace_place,
+    )
+    from agentsim.report.paper import Paper
+
+    check_trace(trace, force)
+    loaded, budgets = budgets_of(config, options)
+    with trace_place(trace) as file:
+        endpoint = emulated_endpoint(options, port, file)
+        url = endpoint.server.url
+
+        def ready() -> None:
+            Paper.on(sys.stdout).line(f"serving on {url} (Ctrl-C stops)")
+            sys.stdout.flush()
+
+        endpoint.server.until_stopped(ready)
+        endpoint.sessions.finish()
+        failed = tell_trace_failure(endpoint.sessions.failure, file)
+        if failed is not ExitCode.OK:
+            return failed
+        return judge(file, loaded, budgets)

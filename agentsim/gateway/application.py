@@ -1,0 +1,166 @@
+"""The endpoint's paths, and what stands at each."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+import msgspec
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from agentsim.gateway import anthropic_reply, guard
+from agentsim.gateway.anthropic_request import MessagesBodies, asked_of, session_of
+from agentsim.gateway.emulator import Emulator
+from agentsim.gateway.headers import betas_of, session_named, text_of
+from agentsim.gateway.openai_api import OpenAIApi
+from agentsim.gateway.receiving import ClientGone, body_of
+from agentsim.gateway.refusal import Refusal
+from agentsim.gateway.secrets import Secrets
+from agentsim.gateway.sending import send_answer, send_json, send_refusal, send_stream, send_whole
+
+logger = logging.getLogger("agentsim.gateway")
+
+Serve = Callable[[bytes, Mapping[bytes, bytes], Receive, Send], Awaitable[None]]
+"""What answers a request: its body, its headers, and the way back."""
+
+MODELS = (
+    "claude-fable-5-2",
+    "claude-opus-5-5",
+    "claude-sonnet-5-5",
+    "claude-sonnet-4-6",
+    "claude-haiku-5-5",
+    "gpt-5.5",
+    "gpt-5.1-codex",
+    "gpt-4.1",
+)
+"""Models that are listed. Any other name is served too."""
+
+
+class Endpoint:
+    """A path that takes a body: an ASGI application."""
+
+    def __init__(self, serve: Serve) -> None:
+        self._serve = serve
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        try:
+            if scope["method"] != "POST":
+                raise Refusal(405, "this path takes POST")
+            body = await body_of(scope["headers"], receive)
+            await self._serve(body, dict(scope["headers"]), receive, send)
+        except ClientGone:
+            return
+        except Refusal as refusal:
+            await send_refusal(send, scope["path"], refusal)
+
+
+class Guarded:
+    """Everything behind the checks of who may talk to the endpoint; a defect answers 500 and tells no content."""
+
+    def __init__(self, app: ASGIApp, secrets: Secrets) -> None:
+        self._app = app
+        self._secrets = secrets
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check, then serve."""
+        if scope["type"] != "http":
+            return
+        try:
+            guard.check(scope)
+        except Refusal as refusal:
+            await send_refusal(send, scope["path"], refusal)
+            return
+        self._secrets.see(scope["headers"])
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            # Its words could hold those of a body.
+            logger.error("a request failed: %s", type(error).__name__)
+            await send_refusal(send, scope["path"], Refusal(500, f"a defect of agentsim: {type(error).__name__}"))
+
+
+class MessagesApi:
+    """The Anthropic side."""
+
+    def __init__(self, emulator: Emulator) -> None:
+        self._emulator = emulator
+        self._bodies = MessagesBodies()
+
+    async def messages(self, body: bytes, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
+        """``POST /v1/messages``."""
+        sent = self._bodies.sent(body)
+        session = session_named(headers) or session_of(sent)
+        conversation = self._emulator.sessions.get(session)
+        conversation.see_harness(text_of(headers, b"user-agent"))
+        prompt, settings = self._bodies.prompt(body, sent, conversation)
+        settings = _with_betas(settings, betas_of(headers))
+        answer = self._emulator.answer(asked_of(sent, conversation.id, prompt, settings), conversation)
+        if not answer.asked.stream:
+            await send_answer(send, receive, answer, anthropic_reply.message(answer))
+        elif not await send_stream(send, receive, answer, anthropic_reply.events(answer)):
+            self._emulator.interrupted(answer, conversation)
+
+    async def count_tokens(self, body: bytes, _headers: Mapping[bytes, bytes], _receive: Receive, send: Send) -> None:
+        """``POST /v1/messages/count_tokens``: the number that ``messages`` would bill in all."""
+        sent = self._bodies.counted(body)
+        prompt, _ = self._bodies.prompt(body, sent, None)
+        await send_json(send, 200, {"input_tokens": prompt.tokens})
+
+
+def application(emulator: Emulator, secrets: Secrets) -> ASGIApp:
+    """The whole endpoint."""
+    messages = MessagesApi(emulator)
+    openai = OpenAIApi(emulator)
+    routes = [
+        Route("/", _Told({"agentsim": "gateway"})),
+        Route("/v1/models", _models()),
+        Route("/v1/messages", Endpoint(messages.messages)),
+        Route("/v1/messages/count_tokens", Endpoint(messages.count_tokens)),
+        Route("/v1/chat/completions", Endpoint(openai.completions)),
+        Route("/v1/responses", Endpoint(openai.responses)),
+    ]
+    # The bare router: the exact paths alone, no redirects, no error pages of a framework.
+    return Guarded(Router(routes, redirect_slashes=False, default=_not_found), secrets)
+
+
+class _Told:
+    """A fixed answer to GET and HEAD."""
+
+    def __init__(self, value: object) -> None:
+        self._data = msgspec.json.encode(value)
+
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST":
+            await send_refusal(send, scope["path"], Refusal(405, "this path takes GET"))
+            return
+        await send_whole(send, 200, self._data, b"application/json", head_only=scope["method"] == "HEAD")
+
+
+def _models() -> _Told:
+    listed = [
+        {
+            "id": model,
+            "type": "model",
+            "object": "model",
+            "display_name": model,
+            "created_at": "2026-01-01T00:00:00Z",
+            "created": 1767225600,
+            "owned_by": "agentsim",
+        }
+        for model in MODELS
+    ]
+    first, last = MODELS[0], MODELS[-1]
+    return _Told({"object": "list", "data": listed, "has_more": False, "first_id": first, "last_id": last})
+
+
+async def _not_found(scope: Scope, _receive: Receive, send: Send) -> None:
+    await send_refusal(send, scope["path"], Refusal(404, "there is nothing at this path"))
+
+
+def _with_betas(settings: tuple[tuple[str, str], ...], betas: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The settings with the betas that a header names, as a body would name them."""
+    if not betas or any(name == "betas" for name, _ in settings):
+        return settings
+    return tuple(sorted((*settings, ("betas", msgspec.json.encode(betas).decode()))))

@@ -1,0 +1,121 @@
+"""Sessions as they happen: whose prompt a body grew from, and which lane a request belongs to."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import msgspec
+
+from agentsim.prompt import Prompt
+from agentsim.session import Event, EventKind, Purpose, Request, Session
+from traces.lanes import Call, LaneFinder, LaneState, Place
+
+KEPT_PROMPTS = 256
+"""Conversations of a session whose last prompt is remembered for the next body to share."""
+
+HARNESSES = (("claude-cli/", "claude-code"), ("codex", "codex"), ("pi/", "pi"), ("opencode", "opencode"))
+"""What user agents of harnesses hold, and their names."""
+
+
+class _Lanes(LaneFinder):
+    """Lanes found while they happen: which models serve the agent itself is learnt from each request."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    def place(self, call: Call) -> Place:
+        """See :meth:`traces.lanes.LaneFinder.place`."""
+        if call.tools and call.model not in self._models:
+            self._models = self._models | {call.model}
+        return super().place(call)
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """Where a request belongs, before it is recorded. ``id`` is its own."""
+
+    id: str
+    lane: str
+    state: LaneState
+    purpose: Purpose
+    parent: str | None
+    after_compaction: bool
+
+
+class Conversation:
+    """A session that is going on. Mutable."""
+
+    def __init__(self, id: str, format: str) -> None:
+        self.id = id
+        self.format = format
+        self.harness: str | None = None
+        self._lanes = _Lanes()
+        self._prompts: OrderedDict[tuple[str, bytes], Prompt] = OrderedDict()
+        self._ids: dict[str, int] = {}
+        self._lane_of_id: OrderedDict[str, str] = OrderedDict()
+
+    def before(self, model: str, first: bytes) -> Prompt | None:
+        """The last prompt of the conversation that begins with this first message, as raw JSON."""
+        return self._prompts.get((model, first[:4096]))
+
+    def grew(self, model: str, first: bytes, prompt: Prompt) -> None:
+        """Remember a prompt for the next body of its conversation."""
+        key = (model, first[:4096])
+        self._prompts[key] = prompt
+        self._prompts.move_to_end(key)
+        if len(self._prompts) > KEPT_PROMPTS:
+            self._prompts.popitem(last=False)
+
+    def place(self, id: str, call: Call) -> Placed:
+        """The lane of a request that arrives now."""
+        place = self._lanes.place(call)
+        state = place.lane_state
+        self._lane_of_id[id] = state.lane.id
+        if len(self._lane_of_id) > KEPT_PROMPTS:
+            self._lane_of_id.popitem(last=False)
+        return Placed(self._unique(id), state.lane.id, state, place.purpose, place.parent, place.after_compaction)
+
+    def remember(self, placed: Placed, call: Call, prompt: Prompt) -> None:
+        """The request is the last of its lane now."""
+        placed.state.remember(placed.id, call, prompt, placed.purpose)
+
+    def see_harness(self, agent: str | None) -> None:
+        """Learn from a user agent which program this is."""
+        if self.harness is None and agent is not None:
+            for name, harness in HARNESSES:
+                if name in agent:
+                    self.harness = harness
+                    return
+
+    def lane_of(self, call: Call) -> str | None:
+        """The lane that a request would continue; nothing is changed."""
+        lane = self._lanes.continued(call)
+        return None if lane is None else lane.id
+
+    def lane_of_request(self, id: str) -> str | None:
+        """The lane of a request that was placed not long ago."""
+        return self._lane_of_id.get(id)
+
+    def header(self) -> Session:
+        """The session without its requests: what is known of it by now."""
+        return Session(
+            id=self.id,
+            format=self.format,
+            completeness="full",
+            lanes=self._lanes.lanes(),
+            requests=(),
+            harness=self.harness,
+        )
+
+    def _unique(self, id: str) -> str:
+        count = self._ids[id] = self._ids.get(id, 0) + 1
+        return id if count == 1 else f"{id}/{count}"
+
+
+def api_error(lane: str, time: int, status: int) -> Event:
+    """The event of a request that was refused."""
+    return Event(kind="api_error", time=time, lane=lane, detail=f"HTTP {status}")
+
+
+def marker(kind: EventKind, lane: str, time: int, before: Request | None = None) -> Event:
+    """Another event of a lane."""
+    return Event(kind=kind, time=time, lane=lane, before=None if before is None else before.id)

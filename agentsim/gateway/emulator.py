@@ -1,0 +1,180 @@
+"""The emulated provider: each request is placed in its session, billed by the modeled cache, answered and recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import msgspec
+
+from agentsim.backends import CacheBackend
+from agentsim.gateway.answer import Answer
+from agentsim.gateway.compared import Comparisons
+from agentsim.gateway.conversations import Conversation, api_error, marker
+from agentsim.gateway.faults import Faults
+from agentsim.gateway.pace import Pace
+from agentsim.gateway.refusal import Refusal
+from agentsim.gateway.reply import Asked, Reply, cut
+from agentsim.gateway.tracing import Trace
+from agentsim.session import Event, Request, Usage
+from traces.lanes import Call
+
+FORMAT = "agentsim"
+DEFAULT_SESSION = "session"
+
+Clock = Callable[[], int]
+"""The time now, in nanoseconds UTC."""
+
+
+class Replier(Protocol):
+    """What decides what is said."""
+
+    def reply(self, asked: Asked) -> Reply:
+        """What is said to a request. The same request hears the same again."""
+
+
+class Sessions:
+    """The sessions of an endpoint, and the trace they land in. Mutable."""
+
+    def __init__(self, trace: Trace | None, format: str) -> None:
+        self.trace = trace
+        self._format = format
+        self._conversations: dict[str, Conversation] = {}
+
+    def get(self, id: str | None) -> Conversation:
+        """The session of this id, begun now when it is new."""
+        id = id or DEFAULT_SESSION
+        found = self._conversations.get(id)
+        if found is None:
+            found = self._conversations[id] = Conversation(id, self._format)
+        return found
+
+    def record(self, conversation: Conversation, request: Request) -> None:
+        """A request belongs to the trace."""
+        if self.trace is not None:
+            self.trace.request(conversation.id, request, conversation.header)
+
+    def tell(self, conversation: Conversation, event: Event) -> None:
+        """An event belongs to the trace."""
+        if self.trace is not None:
+            self.trace.event(conversation.id, event, conversation.header)
+
+    @property
+    def failure(self) -> OSError | None:
+        """Why the trace could not be written; ``None`` when it could."""
+        return None if self.trace is None else self.trace.failure
+
+    @property
+    def requests(self) -> int:
+        """How many requests the trace holds."""
+        return 0 if self.trace is None else self.trace.requests
+
+    def finish(self) -> None:
+        """Write the trace out."""
+        if self.trace is not None:
+            self.trace.finish(lambda id: self._conversations[id].header())
+
+
+class Emulator:
+    """Answers requests of all dialects. Not for several threads at once: the cache sees one request after the other.
+
+    ``backends`` are the modeled caches by provider. Mutable.
+    """
+
+    def __init__(
+        self,
+        *,
+        backends: Mapping[str, CacheBackend],
+        replier: Replier,
+        clock: Clock,
+        trace: Trace | None = None,
+        pace: Pace | None = None,
+        faults: Faults | None = None,
+    ) -> None:
+        self.sessions = Sessions(trace, FORMAT)
+        self.served = 0
+        self._backends = backends
+        self._replier = replier
+        self._clock = clock
+        self._pace = pace or Pace()
+        self._faults = faults or Faults()
+        self._comparisons = Comparisons()
+        self._number = 0
+        self._now = 0
+
+    def answer(self, asked: Asked, conversation: Conversation) -> Answer:
+        """The answer to a request that is well formed. Raises Refusal for one that the provider refuses, or that an
+        injected fault hits."""
+        self._number += 1
+        number = self._number
+        now = self._now = max(self._clock(), self._now)
+        id = f"msg_agentsim_{number:08d}" if asked.dialect == "messages" else f"resp_agentsim_{number:08d}"
+        call = Call(
+            prompt=asked.prompt,
+            model=asked.model,
+            settings=asked.settings,
+            start=now,
+            end=now,
+            max_tokens=asked.max_tokens,
+            tools=len(asked.tools),
+            messages=asked.messages,
+        )
+        try:
+            self._faults.check(number)
+        except Refusal as refusal:
+            self._tell_refusal(conversation, call, now, refusal)
+            raise
+        placed = conversation.place(id, call)
+        asked = msgspec.structs.replace(asked, purpose=placed.purpose)
+        reply = cut(self._replier.reply(asked), asked.max_tokens, asked.model)
+        ended = now + self._pace.after(reply.tokens)
+        request = Request(
+            id=placed.id,
+            lane=placed.lane,
+            model=asked.model,
+            start=now,
+            provider=asked.provider,
+            parent=placed.parent,
+            purpose=placed.purpose,
+            first_token=now + self._pace.first_token,
+            end=ended,
+            prompt=asked.prompt,
+            settings=asked.settings,
+            usage=Usage(output=reply.tokens),
+            stop_reason=reply.stop,
+        )
+        served = self._backends[asked.provider].serve(request, now)
+        if served.rejected is not None:
+            rejection = Refusal(400, served.rejected)
+            self._tell_refusal(conversation, call, now, rejection)
+            raise rejection
+        compared = self._comparisons.compare(asked)
+        self._comparisons.remember(id, asked)
+        conversation.remember(placed, msgspec.structs.replace(call, end=ended), asked.prompt)
+        if placed.after_compaction:
+            self.sessions.tell(conversation, marker("compaction", placed.lane, now, request))
+        request = msgspec.structs.replace(request, usage=served.usage, diagnosis=compared.diagnosis)
+        self.sessions.record(conversation, request)
+        self.served += 1
+        return Answer(
+            id=id,
+            request_id=f"req_agentsim_{number:08d}",
+            asked=asked,
+            reply=reply,
+            usage=served.usage,
+            time=now,
+            pace=self._pace,
+            diagnosis=compared.diagnosis,
+            reusable=compared.reusable,
+        )
+
+    def interrupted(self, answer: Answer, conversation: Conversation) -> None:
+        """The client went away before the answer's end."""
+        lane = conversation.lane_of_request(answer.id)
+        if lane is not None:
+            self.sessions.tell(conversation, marker("interrupted", lane, max(self._clock(), answer.time)))
+
+    def _tell_refusal(self, conversation: Conversation, call: Call, now: int, refusal: Refusal) -> None:
+        lane = conversation.lane_of(call)
+        if lane is not None:
+            self.sessions.tell(conversation, api_error(lane, now, refusal.status))

@@ -1,0 +1,46 @@
+"""An emulated endpoint put together: its cache, what it says, where its requests land."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from agentsim.backends.longest_prefix import LongestPrefixProvider
+from agentsim.backends.modeled import ModeledProvider
+from agentsim.gateway.application import application
+from agentsim.gateway.emulator import Emulator, Replier, Sessions
+from agentsim.gateway.faults import Faults
+from agentsim.gateway.pace import Pace
+from agentsim.gateway.secrets import Secrets
+from agentsim.gateway.serving import Running, loopback_sockets
+from agentsim.gateway.tracing import Trace
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """A server on its sockets, not yet serving, and the sessions that it will hold."""
+
+    server: Running
+    sessions: Sessions
+
+
+def emulated(
+    replier: Replier,
+    *,
+    port: int = 0,
+    trace: str | None = None,
+    fingerprint: bool = False,
+    pace: Pace | None = None,
+    faults: Faults | None = None,
+) -> Endpoint:
+    """An endpoint that emulates providers. Raises PortTaken."""
+    secrets = Secrets()
+    emulator = Emulator(
+        backends={"anthropic": ModeledProvider(), "openai": LongestPrefixProvider()},
+        replier=replier,
+        clock=time.time_ns,
+        trace=None if trace is None else Trace(trace, fingerprint=fingerprint, redact=secrets.redact),
+        pace=pace,
+        faults=faults,
+    )
+    return Endpoint(Running(application(emulator, secrets), loopback_sockets(port)), emulator.sessions)

@@ -1,0 +1,60 @@
+"""What is answered instead of a reply: an error, in the shape of whichever API was spoken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_ANTHROPIC_KINDS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    408: "timeout_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    529: "overloaded_error",
+}
+_OPENAI_KINDS = {401: "authentication_error", 429: "rate_limit_exceeded", 500: "server_error", 503: "server_error"}
+
+
+class Refusal(Exception):
+    """A request that is not served: the HTTP status, the reason in words, and how many seconds to wait.
+
+    ``path`` names the offending part of the body (``messages[3].content[1]``). Neither holds any content of a body.
+    """
+
+    def __init__(
+        self, status: int, reason: str, *, path: str | None = None, retry_after: int | None = None, close: bool = False
+    ) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.path = path
+        self.retry_after = retry_after
+        self.close = close
+
+    @property
+    def message(self) -> str:
+        """The reason, after the place it is about."""
+        return f"{self.path}: {self.reason}" if self.path else self.reason
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of the answer."""
+        found = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
+        return found | ({"connection": "close"} if self.close else {})
+
+    def body(self, path: str, request_id: str | None = None) -> dict[str, Any]:
+        """The answer's body, in the shape of the API that serves a path."""
+        if is_openai(path):
+            kind = _OPENAI_KINDS.get(self.status, "invalid_request_error")
+            return {"error": {"message": self.message, "type": kind, "param": self.path, "code": None}}
+        kind = _ANTHROPIC_KINDS.get(self.status, "invalid_request_error" if self.status < 500 else "api_error")
+        found: dict[str, Any] = {"type": "error", "error": {"type": kind, "message": self.message}}
+        return found if request_id is None else found | {"request_id": request_id}
+
+
+def is_openai(path: str) -> bool:
+    """Whether a path belongs to the OpenAI side of the endpoint."""
+    return path.startswith(("/v1/chat/", "/v1/responses"))

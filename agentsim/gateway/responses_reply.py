@@ -1,0 +1,174 @@
+"""Answers in the shape of the responses API, whole or as a stream of events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from agentsim.gateway.answer import Answer, Event, count, piece_size
+from agentsim.gateway.chat_reply import SECOND, reasoning_of
+from agentsim.gateway.reply import Part, Say, Think, pieces, tokens_of
+
+_encode = msgspec.json.encode
+
+
+def response(answer: Answer) -> dict[str, Any]:
+    """The whole response."""
+    items = [_item(answer, index, part) for index, part in enumerate(answer.reply.parts)]
+    status = "incomplete" if answer.reply.stop == "max_tokens" else "completed"
+    return _response(answer, status, items, _usage(answer))
+
+
+def events(answer: Answer) -> Iterator[Event]:
+    """The response as server-sent events. Usage comes with the last one."""
+    stream = _Stream(answer)
+    yield stream.event("response.created", response=_response(answer, "in_progress", [], None))
+    yield stream.event("response.in_progress", response=_response(answer, "in_progress", [], None))
+    for index, part in enumerate(answer.reply.parts):
+        whole = tokens_of((part,), answer.asked.model)
+        yield from stream.item(index, part, _item(answer, index, part), whole)
+        stream.out += whole
+    done = response(answer)
+    yield stream.event(f"response.{done['status']}", response=done)
+
+
+class _Stream:
+    """A stream of numbered events. Mutable."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.out = 0
+        self.number = 0
+
+    def event(self, kind: str, tokens: int = 0, **fields: Any) -> Event:
+        data = _encode({"type": kind, "sequence_number": self.number, **fields})
+        self.number += 1
+        return Event(self.out + tokens, b"event: " + kind.encode() + b"\ndata: " + data + b"\n\n")
+
+    def item(self, index: int, part: Part, item: dict[str, Any], whole: int) -> Iterator[Event]:
+        place = {"item_id": item["id"], "output_index": index}
+        opening = item | {"status": "in_progress"} if "status" in item else dict(item)
+        if isinstance(part, Say):
+            yield self.event("response.output_item.added", output_index=index, item=opening | {"content": []})
+            empty = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+            yield self.event("response.content_part.added", **place, content_index=0, part=empty)
+            for sent, piece in self._pieces(part.text, whole):
+                yield self.event("response.output_text.delta", sent, **place, content_index=0, delta=piece, logprobs=[])
+            yield self.event("response.output_text.done", whole, **place, content_index=0, text=part.text, logprobs=[])
+            yield self.event("response.content_part.done", whole, **place, content_index=0, part=item["content"][0])
+        elif isinstance(part, Think):
+            yield self.event("response.output_item.added", output_index=index, item=opening | {"summary": []})
+            empty = {"type": "summary_text", "text": ""}
+            yield self.event("response.reasoning_summary_part.added", **place, summary_index=0, part=empty)
+            for sent, piece in self._pieces(part.text, whole):
+                yield self.event("response.reasoning_summary_text.delta", sent, **place, summary_index=0, delta=piece)
+            yield self.event("response.reasoning_summary_text.done", whole, **place, summary_index=0, text=part.text)
+            yield self.event(
+                "response.reasoning_summary_part.done", whole, **place, summary_index=0, part=item["summary"][0]
+            )
+        else:
+            free = isinstance(part.input, str)
+            field = "input" if free else "arguments"
+            name = "response.custom_tool_call_input" if free else "response.function_call_arguments"
+            yield self.event("response.output_item.added", output_index=index, item=opening | {field: ""})
+            for sent, piece in self._pieces(item[field], whole):
+                yield self.event(f"{name}.delta", sent, **place, delta=piece)
+            told = {field: item[field]} if free else {field: item[field], "name": part.tool}
+            yield self.event(f"{name}.done", whole, **place, **told)
+        yield self.event("response.output_item.done", whole, output_index=index, item=item)
+
+    def _pieces(self, text: str, whole: int) -> Iterator[tuple[int, str]]:
+        sent = 0
+        for piece in pieces(text, piece_size(self.answer)):
+            sent += len(piece)
+            yield whole * sent // len(text), piece
+
+
+def _item(answer: Answer, index: int, part: Part) -> dict[str, Any]:
+    number = f"{answer.id.removeprefix('resp_')}_{index}"
+    if isinstance(part, Say):
+        text = {"type": "output_text", "text": part.text, "annotations": [], "logprobs": []}
+        return {"id": f"msg_{number}", "type": "message", "role": "assistant", "status": "completed", "content": [text]}
+    if isinstance(part, Think):
+        return {"id": f"rs_{number}", "type": "reasoning", "summary": [{"type": "summary_text", "text": part.text}]}
+    if isinstance(part.input, str):
+        return {
+            "id": f"ctc_{number}",
+            "type": "custom_tool_call",
+            "status": "completed",
+            "call_id": part.id,
+            "name": part.tool,
+            "input": part.input,
+        }
+    return {
+        "id": f"fc_{number}",
+        "type": "function_call",
+        "status": "completed",
+        "call_id": part.id,
+        "name": part.tool,
+        "arguments": _encode(part.input).decode(),
+    }
+
+
+def _response(answer: Answer, status: str, output: list[Any], usage: dict[str, Any] | None) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "id": answer.id,
+        "object": "response",
+        "created_at": answer.time // SECOND,
+        "status": status,
+        "background": False,
+        "error": None,
+        "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
+        "instructions": None,
+        "max_output_tokens": answer.asked.max_tokens,
+        "metadata": {},
+        "model": answer.asked.model,
+        "output": output,
+        "parallel_tool_calls": True,
+        "previous_response_id": None,
+        "reasoning": {"effort": None, "summary": None},
+        "service_tier": "default",
+        "store": False,
+        "temperature": 1.0,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": 1.0,
+        "truncation": "disabled",
+        "usage": usage,
+        "user": None,
+    }
+    if answer.asked.compare and usage is not None:
+        found["prompt_cache_diagnostics"] = _diagnostics(answer)
+    return found
+
+
+def _usage(answer: Answer) -> dict[str, Any]:
+    usage = answer.usage
+    whole, output = count(usage.total_input), count(usage.output)
+    return {
+        "input_tokens": whole,
+        "input_tokens_details": {"cached_tokens": count(usage.read), "cache_write_tokens": 0},
+        "output_tokens": output,
+        "output_tokens_details": {"reasoning_tokens": reasoning_of(answer)},
+        "total_tokens": whole + output,
+    }
+
+
+def _diagnostics(answer: Answer) -> dict[str, Any]:
+    said = answer.diagnosis
+    if said.reason == "previous_message_not_found":
+        return {"type": "comparison_response_not_found"}
+    if said.reason == "unavailable":
+        return {"type": "unavailable"}
+    if said.reason is None:
+        return {"type": "cache_hit"}
+    reason = "input_changed" if said.reason in ("system_changed", "messages_changed") else said.reason
+    return {
+        "type": "cache_miss",
+        "reason": reason,
+        "cache_missed_tokens": count(said.missed_tokens),
+        "comparison_reusable_tokens": answer.reusable,
+    }

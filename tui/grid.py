@@ -73,7 +73,7 @@ class Grid(ScrollView, can_focus=True):
         + """
     & > .grid--title { background: $panel; color: $foreground; text-style: bold; }
     & > .grid--sorted { background: $panel; color: $accent; text-style: bold underline; }
-    & > .grid--cursor { background: $secondary 40%; }
+    & > .grid--cursor { background: $secondary 25%; }
     &:focus > .grid--cursor { background: $cursor-row; text-style: bold; }
     }"""
     )
@@ -141,11 +141,16 @@ class Grid(ScrollView, can_focus=True):
         self._measure()
         self.refresh()
 
+    @property
+    def room(self) -> int:
+        """Cells of a line, without the scroll bar."""
+        return self.scrollable_content_region.width
+
     # How lines are drawn
 
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""
-        width = self.size.width
+        width = self.room
         if y == 0:
             return self._title(width)
         line = self.scroll_offset.y + y - 1
@@ -166,7 +171,9 @@ class Grid(ScrollView, can_focus=True):
             if place:
                 segments.append(Segment(GAP, base))
             align = self.rows.columns[index].align
-            segments.append(Segment(fit(text, room, align), base if ink is Ink.PLAIN else base + self._ink(ink)))
+            # Faint text would vanish on the cursor's ground.
+            plain = ink is Ink.PLAIN or (ink is Ink.FAINT and line == self.cursor)
+            segments.append(Segment(fit(text, room, align), base if plain else base + self._ink(ink)))
         return strip(segments, width, base)
 
     def _ink(self, ink: Ink) -> Style:
@@ -188,7 +195,10 @@ class Grid(ScrollView, can_focus=True):
     def _measure(self) -> None:
         """Choose the columns that fit, and how far the lines can be scrolled."""
         columns = self.rows.columns
-        room = max(self.size.width - 1, 0)
+        # The scroll bar takes its cell only once the size is known: reckon with it at once.
+        bar = self.styles.scrollbar_size_vertical if len(self.rows) + 1 > self.size.height else 0
+        width = self.size.width - bar
+        room = max(width - 1, 0)
         shown = [i for i, column in enumerate(columns) if column.width > 0]
 
         def taken() -> int:
@@ -202,7 +212,7 @@ class Grid(ScrollView, can_focus=True):
         left = max(room - taken(), 0)
         growing = [i for i in shown if columns[i].grows]
         self._shown = [(i, columns[i].width + (left // len(growing) if columns[i].grows else 0)) for i in shown]
-        self.virtual_size = Size(self.size.width, len(self.rows) + 1)
+        self.virtual_size = Size(width, len(self.rows) + 1)
 
     def on_resize(self, event: events.Resize) -> None:
         """Fit the columns anew."""
@@ -230,7 +240,7 @@ class Grid(ScrollView, can_focus=True):
     def _draw_line(self, line: int) -> None:
         y = line - self.scroll_offset.y + 1
         if 1 <= y < self.size.height:
-            self.refresh(Region(0, y, self.size.width, 1))
+            self.refresh(Region(0, y, self.room, 1))
 
     def _keep_in_view(self) -> None:
         page = max(self.size.height - 1, 1)

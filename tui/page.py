@@ -22,7 +22,10 @@ class Heading(Static):
     """The line on top: where one is."""
 
     DEFAULT_CSS = """
-    Heading { background: $panel; color: $foreground; height: auto; max-height: 3; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    Heading {
+        background: $panel; color: $foreground; height: auto; max-height: 3; padding: 0 1;
+        text-wrap: nowrap; text-overflow: ellipsis;
+    }
     """
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from agentsim.diagnose import Diagnosis
 from agentsim.report import figures
@@ -44,7 +44,8 @@ class TraceRows:
         self.descending = False
         self.lanes: LaneView = "time"
         self.folded: set[str] = set()
-        self.revised: dict[str, Row] | None = None
+        self.revised: Mapping[str, Row] | None = None
+        self._base: Mapping[str, Row] = {}
         self._take(diagnosis)
         self.arrange()
 
@@ -147,7 +148,8 @@ class TraceRows:
         cells: list[Piece] = []
         for old, new in ((row.usage.write, revised.usage.write), (row.usage.read, revised.usage.read)):
             cells.append((figures.count(new), Ink.FAINT if old == new else Ink.STRONG))
-        change = None if row.cost is None or revised.cost is None else revised.cost - row.cost
+        base = self._base.get(row.request.id, row)
+        change = None if base.cost is None or revised.cost is None else revised.cost - base.cost
         if not change:
             cells.append(("=" if change == 0 else figures.UNKNOWN, Ink.FAINT))
         else:
@@ -244,9 +246,13 @@ class TraceRows:
             parts.append(f"{figures.money(sum(v.lost_cost or 0 for _, v in rows))} lost")
         return ", ".join(parts)
 
-    def set_revised(self, revised: dict[str, Row] | None) -> None:
-        """Show what each row would be under other policies beside what it was; ``None``: no longer."""
+    def set_revised(self, revised: Mapping[str, Row] | None, base: Mapping[str, Row] | None = None) -> None:
+        """Show what each row would be under other policies beside what it was; ``None``: no longer.
+
+        ``base`` are the rows simulated as recorded: a change in cost is the policies' and not the simulation's.
+        """
         self.revised = revised
+        self._base = base or {}
         self.columns = self._columns()
 
     def _columns(self) -> tuple[Column, ...]:

@@ -12,18 +12,24 @@ from textual.containers import Container, Vertical
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Footer
+from textual.worker import get_current_worker
 
 from agentsim.diagnose import Diagnosis
 from agentsim.report import figures
 from agentsim.report.clean import clean
+from agentsim.report.words import headline
+from agentsim.whatif.savings import FIXES, Saving, in_words
 from tui.grid import Grid
 from tui.ink import Ink, Piece, parts, safe
 from tui.page import Document, Heading, Page
 from tui.search_bar import SearchBar
 from tui.trace.details import Details
+from tui.trace.grown import Grown
 from tui.trace.order import SORTS, UNSORTED, previous_in_lane
 from tui.trace.rows import TraceRows
 from tui.trace.story import Story
+from tui.whatif.panel import WhatIfPanel
+from tui.whatif.revise import Workbench, judged
 
 SETTLE = 0.03
 """Seconds that the cursor must rest before a row's story is told, so that holding a key down stays smooth."""
@@ -38,6 +44,13 @@ class TraceScreen(Page):
     TraceScreen Grid { height: 1fr; min-height: 5; }
     TraceScreen Details { height: 46%; }
     TraceScreen.-high Details { height: 50%; }
+    TraceScreen WhatIfPanel { display: none; }
+    TraceScreen.-whatif WhatIfPanel { display: block; }
+    TraceScreen.-narrow WhatIfPanel { height: 60%; border-left: none; border-top: solid $primary; }
+    TraceScreen.-narrow.-whatif Details { display: none; }
+    TraceScreen.-wide #body { layout: horizontal; }
+    TraceScreen.-wide #left { width: 1fr; }
+    TraceScreen.-wide WhatIfPanel { width: 46; height: 1fr; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right_square_bracket", "miss(1)", "Next miss", key_display="]"),
@@ -82,11 +95,21 @@ class TraceScreen(Page):
             super().__init__()
             self.before = before
 
+    class Saved(Message):
+        """The fix of a row was simulated."""
+
+        def __init__(self, request: str, saving: Saving | None) -> None:
+            super().__init__()
+            self.request = request
+            self.saving = saving
+
     def __init__(self, diagnosis: Diagnosis) -> None:
         super().__init__()
         self.diagnosis = diagnosis
         self.rows = TraceRows(diagnosis)
         self.story = Story(diagnosis)
+        self.workbench = Workbench(diagnosis)
+        self._savings: dict[str, Saving | None] = {}
         self.following = False
         self._wanted = ""
         self._timer: Timer | None = None
@@ -127,6 +150,10 @@ class TraceScreen(Page):
     def selected(self) -> int | None:
         """The row under the cursor."""
         return self.rows.index_at(self.grid.cursor)
+
+    def select(self, index: int) -> None:
+        """Put the cursor on a row, or near it where it is filtered out."""
+        self.grid.cursor = self.rows.nearest(index)
 
     # What is told
 
@@ -180,7 +207,7 @@ class TraceScreen(Page):
                 self.details.note((lane.title, Ink.STRONG), (f" · {lane.purpose} · Space folds it", Ink.FAINT))
             return
         self.program.memory.stood_at(self.diagnosis.session.id, index)
-        self.details.show(self.story, index)
+        self.details.show(self.story, index, self._saving(index))
 
     # Going about
 
@@ -223,9 +250,14 @@ class TraceScreen(Page):
                 self.grid.cursor = line
 
     def on_search_bar_done(self, event: SearchBar.Done) -> None:
-        """Search, or filter."""
-        self.grid.focus()
-        if event.purpose == "filter":
+        """Search, or filter, or a policy with its parameters."""
+        if event.purpose != "policy":
+            self.grid.focus()
+        if event.purpose == "policy":
+            panel = self.query_one(WhatIfPanel)
+            panel.grid.focus()
+            panel.take(event.text)
+        elif event.purpose == "filter":
             self.rows.wanted = event.text
             self._rearrange()
         elif event.text:
@@ -238,8 +270,11 @@ class TraceScreen(Page):
         return index is not None and self.rows.matcher(self._wanted)(index)
 
     def on_search_bar_cancelled(self, event: SearchBar.Cancelled) -> None:
-        """Back to the rows."""
-        self.grid.focus()
+        """Back to where one was."""
+        if event.purpose == "policy":
+            self.query_one(WhatIfPanel).grid.focus()
+        else:
+            self.grid.focus()
 
     def action_again(self, step: int) -> None:
         """Go to the next or the previous match of the last search."""
@@ -298,6 +333,8 @@ class TraceScreen(Page):
         if self.maximized is not None:
             self.minimize()
             self.grid.focus()
+        elif self.has_class("-whatif"):
+            self._close_panel()
         elif self.rows.wanted or self.rows.only_misses:
             self.rows.wanted, self.rows.only_misses = "", False
             self._rearrange()
@@ -327,7 +364,10 @@ class TraceScreen(Page):
         """Open the time axis at the selected row."""
         from tui.timeline.screen import TimelineScreen
 
-        self.app.push_screen(TimelineScreen(self.diagnosis, self.selected or 0))
+        panel = self.query(WhatIfPanel)
+        revision = panel.first().revision if panel else None
+        revised = judged(revision) if revision is not None else None
+        self.app.push_screen(TimelineScreen(self.diagnosis, self.selected or 0, revised))
 
     def action_totals(self) -> None:
         """Open the sums."""
@@ -339,8 +379,66 @@ class TraceScreen(Page):
         """Choose a session to compare with."""
         self.program.choose_other(self.diagnosis)
 
+    # What if
+
     def action_whatif(self) -> None:
-        """Open or close the panel of policies."""
+        """Open the panel of policies, go to it, or close it."""
+        panel = self.query(WhatIfPanel)
+        if not panel:
+            self.query_one("#body").mount(WhatIfPanel(self.workbench))
+            self.add_class("-whatif")
+            self.call_after_refresh(lambda: self.query_one(WhatIfPanel).grid.focus())
+        elif self.has_class("-whatif") and panel.first().grid.has_focus:
+            self._close_panel()
+        else:
+            self.add_class("-whatif")
+            panel.first().grid.focus()
+
+    def _close_panel(self) -> None:
+        self.remove_class("-whatif")
+        self.grid.focus()
+
+    def on_what_if_panel_revised(self, event: WhatIfPanel.Revised) -> None:
+        """Show revised rows beside the recorded ones."""
+        revision = event.revision
+        if revision is None:
+            self.rows.set_revised(None)
+        else:
+            self.rows.set_revised(revision.rows, revision.base_rows if revision.priced else {})
+        self.grid.grown()
+
+    def on_what_if_panel_edit(self, event: WhatIfPanel.Edit) -> None:
+        """Ask for parameters."""
+        self.query_one(SearchBar).ask("policy", event.hint, event.spec)
+
+    @work(thread=True, exclusive=True, group="saving")
+    def _simulate_fix(self, index: int) -> None:
+        worker = get_current_worker()
+        saving = self.workbench.saving(index)
+        if not worker.is_cancelled:
+            self.post_message(self.Saved(self.diagnosis.rows[index].request.id, saving))
+
+    def on_trace_screen_saved(self, event: Saved) -> None:
+        """Tell what a fix would have saved."""
+        self._savings[event.request] = event.saving
+        index = self.selected
+        if index is not None and self.diagnosis.rows[index].request.id == event.request:
+            self.details.show(self.story, index, self._saving(index))
+
+    def _saving(self, index: int) -> list[Piece] | None:
+        """What is known of the saving of a row's fix; starts to simulate it where nothing is known yet."""
+        verdict = self.diagnosis.verdicts[index]
+        if verdict.kind != "miss" or verdict.cause not in FIXES:
+            return None
+        request = self.diagnosis.rows[index].request.id
+        if request not in self._savings:
+            self._simulate_fix(index)
+            return [("simulating …", Ink.FAINT)]
+        saving = self._savings[request]
+        if saving is None:
+            return [("nothing can be said: the simulation does not reproduce this session well enough", Ink.FAINT)]
+        tokens = f" It would have written {saving.written:,} and read {saving.read:,} tokens."
+        return [(in_words(saving), Ink.GOOD if (saving.cost or 0) > 0 else Ink.PLAIN), tokens]
 
     # Work in the background
 
@@ -354,16 +452,36 @@ class TraceScreen(Page):
             self.rows.complete(event.before)
             self.grid.refresh()
 
-    def grow(self, diagnosis: Diagnosis) -> None:
-        """Show a newer state of the session; stay on the last row if the cursor was there."""
+    def on_grown(self, event: Grown) -> None:
+        """Show a newer state of the session; stay on the last row if the cursor was there. Flag new misses."""
+        diagnosis = event.diagnosis
+        known = {row.request.id for row in self.diagnosis.rows}
+        fresh = [
+            (number, verdict)
+            for number, (row, verdict) in enumerate(zip(diagnosis.rows, diagnosis.verdicts, strict=True), 1)
+            if verdict.kind == "miss" and row.request.id not in known
+        ]
         at_end = self.grid.cursor >= len(self.rows) - 1
         keep = self.selected
         self.diagnosis = diagnosis
         self.story = Story(diagnosis)
+        self.workbench.renew(diagnosis)
+        self._savings = {}
         self.rows.replace(diagnosis)
         line = len(self.rows) - 1 if at_end else self.rows.nearest(keep if keep is not None else 0)
         self.grid.show(self.rows, line)
         self._head()
+        for number, verdict in fresh[-3:]:
+            lost = f"lost {figures.count(verdict.lost)} tokens, {figures.money(verdict.lost_cost)}"
+            self.notify(
+                clean(f"#{number} {headline(verdict)}: {lost}"),
+                title=f"MISS {verdict.cause or ''}",
+                severity="error",
+                markup=False,
+                timeout=10,
+            )
+        if fresh:
+            self.app.bell()
 
     def documents(self) -> dict[str, Document]:
         """The rows as a table, or the whole replay for programs."""

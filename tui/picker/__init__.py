@@ -1,0 +1,1 @@
+"""Choose a session: all logs of this machine, or of some paths."""

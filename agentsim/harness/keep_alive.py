@@ -34,14 +34,14 @@ class Warmer:
         """A real request went out: the timer counts from it."""
         self._current += 1
         request = answer.request
-        if not self._preset._may_refresh(request):
+        if not self._preset.may_refresh(request):
             return
         if self._preset.late:
             ttl = request.prompt.breakpoints[-1].ttl if request.prompt is not None else 0
             delay = int(min(self._preset.fraction * ttl, ttl - self._preset.margin))
             if delay > 0 and self._preset.late > (ttl - delay) // 2:
                 self._world.recorder.meter.dropped_timers += 1
-        self._due = self._preset._refresh(request, None)
+        self._due = self._preset.refreshes_after(request, None)
         self._schedule(self._current)
 
     def stop(self) -> None:

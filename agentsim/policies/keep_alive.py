@@ -66,7 +66,7 @@ class KeepAlive(Policy, frozen=True, kw_only=True):
 
     def unsuited(self, session: Session) -> str | None:
         """No refresh would be sent."""
-        requests = [r for r in session.requests if self._may_refresh(r)]
+        requests = [r for r in session.requests if self.may_refresh(r)]
         if not requests:
             return "no request of a main lane has a marker that may be refreshed"
         if all(request.start is None for request in requests):
@@ -88,15 +88,16 @@ class KeepAlive(Policy, frozen=True, kw_only=True):
         for requests in lanes.values():
             requests.sort(key=lambda request: request.start or 0)
             for request, following in zip(requests, [*requests[1:], None], strict=True):
-                if not self._may_refresh(request):
+                if not self.may_refresh(request):
                     continue
                 if self.only and (following is None or following.id not in self.only):
                     continue
                 until = following.start if following is not None else max(known)
                 assert until is not None
-                yield from self._refresh(request, None if following is None and self.after_last else until)
+                yield from self.refreshes_after(request, None if following is None and self.after_last else until)
 
-    def _may_refresh(self, request: Request) -> bool:
+    def may_refresh(self, request: Request) -> bool:
+        """Whether a request's entry can be refreshed by sending it again."""
         prompt = request.prompt
         if request.purpose != "main" or prompt is None or from_outside(request):
             return False
@@ -106,7 +107,9 @@ class KeepAlive(Policy, frozen=True, kw_only=True):
         # A cap of one token changes a thinking budget, and with it the key.
         return not any(name == "thinking" and "budget_tokens" in value for name, value in request.settings)
 
-    def _refresh(self, request: Request, until: int | None) -> Iterator[Request]:
+    def refreshes_after(self, request: Request, until: int | None) -> Iterator[Request]:
+        """The refreshes that follow a request which may be refreshed, one after the other, before ``until``
+        (nanoseconds, UTC; ``None``: as long as the policy goes on). Each is decided when it is asked for."""
         prompt, started = request.prompt, request.start
         assert prompt is not None
         assert started is not None

@@ -8,10 +8,19 @@ from typing import ClassVar
 
 import msgspec
 
-from agentsim.backends.modeled import ModeledProvider
+from agentsim.backends.routed import RoutedProvider
 from agentsim.policies.fan_out import siblings
 from agentsim.policies.policy import Policy
-from agentsim.policies.rewriting import SHORT, from_outside, in_order, profile_of, rules_of, with_parents
+from agentsim.policies.rewriting import (
+    NO_MARKERS,
+    SHORT,
+    from_outside,
+    has_markers,
+    in_order,
+    profile_of,
+    rules_of,
+    with_parents,
+)
 from agentsim.session import Session
 from agentsim.simulate import scan
 
@@ -40,7 +49,9 @@ class MarkerBest(Policy, frozen=True, kw_only=True):
     """Where they stand, joined by "+" (last, system, tools, previous, next, lookback, common); empty: looked for."""
 
     def unsuited(self, session: Session) -> str | None:
-        """None of the places is known."""
+        """None of the places is known, or markers do nothing here."""
+        if not has_markers(session):
+            return NO_MARKERS
         unknown = [name for name in self._named() if name not in PLACES]
         return f"no place is called {unknown[0][:40]!r}: there are {', '.join(PLACES)}" if unknown else None
 
@@ -84,7 +95,7 @@ class MarkerBest(Policy, frozen=True, kw_only=True):
     def _bill(self, session: Session) -> int:
         """Input at the ratios of a bill: what is written, read and fresh, in hundredths of a token."""
         bill = 0
-        for row in scan(session, ModeledProvider(profile=profile_of(session)), price=False).rows:
+        for row in scan(session, RoutedProvider(profile=profile_of(session)), price=False).rows:
             if row.request.counted:
                 usage = row.usage
                 bill += 100 * (usage.fresh or 0) + 125 * (usage.write_5m or 0) + 200 * (usage.write_1h or 0)

@@ -8,7 +8,7 @@ import msgspec
 
 from agentsim.policies.fan_out import siblings
 from agentsim.policies.policy import Policy
-from agentsim.policies.rewriting import with_markers
+from agentsim.policies.rewriting import NO_MARKERS, has_markers, with_markers
 from agentsim.session import Session
 
 
@@ -28,7 +28,9 @@ class MarkerCommon(Policy, frozen=True, kw_only=True):
     needs_bodies: ClassVar[bool] = True
 
     def unsuited(self, session: Session) -> str | None:
-        """Nothing is sent together."""
+        """Nothing is sent together, or markers do nothing here."""
+        if not has_markers(session):
+            return NO_MARKERS
         return None if siblings(session) else "no requests that share a front are sent together"
 
     def rewrite(self, session: Session) -> Session:

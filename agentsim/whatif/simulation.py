@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from agentsim.backends.modeled import ModeledProvider
+from agentsim.backends.routed import RoutedProvider
 from agentsim.diagnose import diagnose
 from agentsim.policies import NAMES, Policy
 from agentsim.policies.rewriting import profile_of
@@ -75,7 +75,7 @@ def prepare(session: Session, verdicts: Sequence[Verdict] | None = None) -> Case
         raise CannotSimulate("it reports no cache counters and holds no prompts")
     profile = profile_of(session)
     try:
-        rows = scan(session, ModeledProvider(profile=profile)).rows
+        rows = scan(session, RoutedProvider(profile=profile)).rows
     except ValueError as error:
         raise CannotSimulate(str(error)) from None
     calibration = calibrate(rows, rebuilt=rebuilt)
@@ -95,7 +95,7 @@ def under(case: Case, policies: Sequence[Policy]) -> tuple[Session, list[Policy]
 
 def simulate(case: Case, session: Session) -> tuple[Row, ...]:
     """The rows of a rewritten session of a case."""
-    return scan(session, ModeledProvider(profile=case.profile)).rows
+    return scan(session, RoutedProvider(profile=case.profile)).rows
 
 
 def in_order(policies: Iterable[Policy]) -> list[Policy]:

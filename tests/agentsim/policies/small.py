@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
+import msgspec
+
 from agentsim.backends.modeled import ModeledProvider
 from agentsim.policies import Policy, parse
-from agentsim.prompt import Block, Breakpoint, Prompt
+from agentsim.prompt import Block, Breakpoint, Prompt, Section
 from agentsim.session import Lane, Request, Row, Session, Usage
 from agentsim.simulate import scan
 
@@ -18,7 +20,7 @@ TEN = 1_790_000_000 * SECOND
 MINUTE = 60
 
 
-def block(label: str, tokens: int, section: str = "messages", **more) -> Block:
+def block(label: str, tokens: int, section: Section = "messages", **more) -> Block:
     """A block told from others by its label."""
     digest = blake2b(f"{section}/{label}".encode(), digest_size=16).digest()
     given = {"kind": "text", "role": None if section == "tools" else "user", "name": label, "text": label, **more}
@@ -62,8 +64,6 @@ def session(*requests: Request, completeness="full", **more) -> Session:
         for lane in dict.fromkeys(request.lane for request in requests)
     )
     draft = Session(id="small", format="agentsim/1", completeness=completeness, lanes=lanes, requests=requests, **more)
-    import msgspec
-
     usages = {row.request.id: row.usage for row in rows(draft)}
     reported = tuple(msgspec.structs.replace(request, usage=usages[request.id]) for request in requests)
     return msgspec.structs.replace(draft, requests=reported)

@@ -108,7 +108,9 @@ def test_many_files_become_one_block() -> None:
     given = under(many(24), "combine-blocks")
     assert [len(r.prompt or ()) for r in given.requests] == [3, 4, 5]
     assert [row[1:3] for row in split(given)] == [(9_400, 0), (9_600, 9_400), (100, 19_000)]
-    joined = (given.requests[1].prompt or ())[3]
+    prompt = given.requests[1].prompt
+    assert prompt is not None
+    joined = prompt[3]
     assert joined.tokens == 9_600
     assert joined.text is not None
     assert joined.text.split("\n") == [f"file {n}" for n in range(24)]

@@ -17,14 +17,14 @@ from traces.samples.make_atlas import atlas_session, usage_session
 MICRO = 10**6
 WRITE, READ = Fraction(5, 4), Fraction(1, 10)
 
-FIXES = {
+FIXES: dict[str, tuple[Fraction, dict[str, tuple[int, int]]]] = {
     # policy: (saving in tokens of ordinary input, {row: (written, read)})
-    "deferred-tools": (36_915, {"r05": (1_850, 32_800), "r09": (33_650, 7_000), "r11": (44_870, 7_000)}),
+    "deferred-tools": (Fraction(36_915), {"r05": (1_850, 32_800), "r09": (33_650, 7_000), "r11": (44_870, 7_000)}),
     "keep-alive": (Fraction("37957.5"), {"r07": (1_500, 36_150)}),
-    "free-tool-choice": (38_295, {"r09": (1_500, 39_150), "r10": (1_500, 40_650)}),
-    "combine-blocks": (40_020, {"r11": (9_720, 42_150)}),
-    "marker-previous": (40_020, {"r11": (9_720, 42_150)}),
-    "stagger-fan-out": (69_690, {"r12": (30_500, 51_870), "r13": (200, 82_170), "r14": (200, 82_170)}),
+    "free-tool-choice": (Fraction(38_295), {"r09": (1_500, 39_150), "r10": (1_500, 40_650)}),
+    "combine-blocks": (Fraction(40_020), {"r11": (9_720, 42_150)}),
+    "marker-previous": (Fraction(40_020), {"r11": (9_720, 42_150)}),
+    "stagger-fan-out": (Fraction(69_690), {"r12": (30_500, 51_870), "r13": (200, 82_170), "r14": (200, 82_170)}),
 }
 
 

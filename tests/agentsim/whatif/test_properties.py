@@ -132,9 +132,9 @@ def test_a_combined_saving_is_simulated_and_not_summed(drawn: Session) -> None:
     combined = comparison.combined
     assert combined is not None
     rewritten = drawn
-    for step in in_order([step.policy for step in combined.steps]):
-        if step.applies(rewritten) is None:
-            rewritten = step.rewrite(rewritten)
+    for tried in in_order([step.policy for step in combined.steps]):
+        if tried.applies(rewritten) is None:
+            rewritten = tried.rewrite(rewritten)
     cost = sum(row.cost or 0 for row in rows(rewritten) if row.request.counted)
     assert combined.sums.cost == cost
     assert combined.saving == comparison.recorded.cost - cost

@@ -10,6 +10,12 @@ from agentsim.cli import main
 from tests.agentsim.budget.recorded import after, before, write
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of one width, wherever the tests run."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "agentsim.toml").write_text('[[budget]]\ntraces = "rec/*.jsonl"\nmax-growth = "5%"\n')

@@ -26,6 +26,12 @@ forbid = ["AS103"]
 """
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of one width, wherever the tests run."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a configuration and one recording that keeps to it."""

@@ -12,6 +12,12 @@ SAMPLES = Path(__file__).resolve().parents[3] / "traces" / "samples"
 AFTER, BEFORE = str(SAMPLES / "gate-after.jsonl"), str(SAMPLES / "gate-before.jsonl")
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of one width, wherever the tests run."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 def test_the_page_names_the_request_the_block_and_the_difference(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", BEFORE, AFTER]) == 0
     out = capsys.readouterr().out

@@ -10,7 +10,7 @@ from agentsim.harness.account import CompactionMeter
 from agentsim.harness.endpoint import Answer
 from agentsim.harness.failures import STATUS, Fate, fate, wait_before_retry
 from agentsim.harness.keep_alive import Warmer
-from agentsim.harness.plan import Layout
+from agentsim.harness.plan import CallStyle, Layout
 from agentsim.harness.steps import (
     Call,
     Compact,
@@ -80,18 +80,25 @@ class Agent:
             if self.warmer is not None:
                 self.warmer.stop()
 
-    def do(self, step: Step) -> Process:
-        """Do one step."""
+    def do(self, step: Step) -> Iterable[simpy.Event]:
+        """Do one step: what to wait for, one after the other. Must be gone through to its end."""
+        # Not a generator itself: each level of them costs every request a little time.
         kind = type(step)
         if kind is Round:
-            yield from self.round(step)  # type: ignore[arg-type]
-        elif isinstance(step, User):
-            yield from self.user(step)
-        elif isinstance(step, Reply):
-            yield from self.reply(step)
-        elif isinstance(step, FanOut):
-            yield from fan_out.run(self, step)
-        elif isinstance(step, Load):
+            return self.round(step)  # type: ignore[arg-type]
+        if isinstance(step, User):
+            return self.user(step)
+        if isinstance(step, Reply):
+            return self.reply(step)
+        if isinstance(step, FanOut):
+            return fan_out.run(self, step)
+        if isinstance(step, Wait):
+            return self.wait(step.pause, "waiting", "pauses")
+        if isinstance(step, Restart):
+            return self.restart(step)
+        if isinstance(step, Send):
+            return self.send(step)
+        if isinstance(step, Load):
             tool_loading.load(self.thread, step, self.world.plan.harness.tools)
             self.event("tools_delta", step.name)
         elif isinstance(step, Tools):
@@ -99,15 +106,10 @@ class Agent:
             self.event("tools_delta", step.insert or step.remove)
         elif isinstance(step, Settings):
             self.change_settings(step)
-        elif isinstance(step, Wait):
-            yield from self.wait(step.pause, "waiting", "pauses")
-        elif isinstance(step, Compact):
-            self.wants_compaction = True
-        elif isinstance(step, Restart):
-            yield from self.restart(step)
         else:
-            assert isinstance(step, Send)
-            yield from self.send(step)
+            assert isinstance(step, Compact)
+            self.wants_compaction = True
+        return ()
 
     def user(self, step: User) -> Process:
         """A person speaks: a new turn begins."""
@@ -141,22 +143,28 @@ class Agent:
 
     def round(self, step: Round) -> Process:
         """One round of tool calls, made in the harness's way."""
-        style = self.world.plan.harness.calls
         calls = step.calls
-        if len(calls) < 2 or style.style == "parallel":
-            yield from self.one_round(step, calls, max((call.took for call in calls), default=0))
-        elif style.style == "one_per_round":
+        if len(calls) == 1:
+            return self.one_round(step, calls, calls[0].took)
+        if self.world.plan.harness.calls.style == "parallel" or not calls:
+            return self.one_round(step, calls, max([call.took for call in calls], default=0))
+        return self._several(step, self.world.plan.harness.calls)
+
+    def _several(self, step: Round, style: CallStyle) -> Process:
+        """Several calls that are not made side by side."""
+        calls = step.calls
+        if style.style == "one_per_round":
             for index, call in enumerate(calls):
                 yield from self.one_round(step, (call,), call.took, first=index == 0)
-        else:
-            raw = sum(call.result for call in calls)
-            script = Call(
-                tokens=style.script.draw(self._mechanisms),
-                result=min(style.selected.draw(self._mechanisms), raw),
-                name="script",
-            )
-            self.world.recorder.meter.kept_outside += raw - script.result
-            yield from self.one_round(step, (script,), sum(call.took for call in calls))
+            return
+        raw = sum(call.result for call in calls)
+        script = Call(
+            tokens=style.script.draw(self._mechanisms),
+            result=min(style.selected.draw(self._mechanisms), raw),
+            name="script",
+        )
+        self.world.recorder.meter.kept_outside += raw - script.result
+        yield from self.one_round(step, (script,), sum(call.took for call in calls))
 
     def one_round(self, step: Round, calls: tuple[Call, ...], took: int, first: bool = True) -> Process:
         """A request, the tools that it calls, and their results."""

@@ -35,7 +35,7 @@ class Link(msgspec.Struct, frozen=True, gc=False):
 
 
 class Recorder:
-    """Collects what happened. Mutable. With ``keep=False`` only the sums are kept, whatever the number of requests."""
+    """Collects what happened. Mutable. With ``keep=False`` only the sums are kept."""
 
     def __init__(self, price: Price, *, keep: bool = True) -> None:
         self.price = price
@@ -152,7 +152,16 @@ def priced() -> Price:
     book = default_book()
 
     def price(request: Request, usage: Usage) -> tuple[int | None, int | None]:
-        card: RateCard | None = book.card_for(request, usage)
+        size = (usage.fresh or 0) + (usage.read or 0) + (usage.write_5m or 0) + (usage.write_1h or 0)
+        card: RateCard | None = book.card(
+            request.provider,
+            request.model,
+            request.start,
+            size,
+            request.service_tier,
+            request.speed,
+            request.region,
+        )
         return (None, None) if card is None else (cost(card, usage), equivalents(card, usage))
 
     return price

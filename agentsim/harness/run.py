@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import gc
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -46,7 +48,7 @@ def simulate(plan: Plan, backend: CacheBackend | None = None, *, keep: bool = Tr
     """Run a plan to its end. The same plan gives the same result, whatever the process, the platform or the time.
 
     ``backend`` is the one that the provider's rules describe, unless another is given; it must not have served
-    anything yet. With ``keep=False`` only the account is kept, so that memory does not grow with the requests.
+    anything yet. With ``keep=False`` only the account is kept, and what the backend keeps of each request.
     Raises ValueError for a provider without known rules.
     """
     import simpy
@@ -56,7 +58,8 @@ def simulate(plan: Plan, backend: CacheBackend | None = None, *, keep: bool = Tr
     endpoint = Endpoint(backend or backend_for(plan), plan.service, recorder, plan.provider)
     world = World(clock, plan, endpoint, recorder, Streams(plan.seed))
     clock.process(_arrive(world))
-    clock.run()
+    with _without_collection():
+        clock.run()
     recorder.trailing()
     ledger = None
     if keep:
@@ -79,6 +82,19 @@ def simulate(plan: Plan, backend: CacheBackend | None = None, *, keep: bool = Tr
         spans=tuple(recorder.spans),
         links=tuple(recorder.links),
     )
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Suspend the search for garbage in cycles: nearly all that is made lives on, and the search is a fifth of the
+    time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def backend_for(plan: Plan) -> CacheBackend:

@@ -9,6 +9,11 @@ from agentsim.harness.plan import Layout, Mark, Part
 from agentsim.prompt import DIGEST_SIZE, Block, Breakpoint, Prompt, Section
 
 
+def digest_of(kind: str, content: str, tokens: int) -> bytes:
+    """The digest of content that is known by a name: the same name and size are the same bytes."""
+    return blake2b(f"{kind}\0{content}\0{tokens}".encode(), digest_size=DIGEST_SIZE).digest()
+
+
 def block_of(
     section: Section,
     kind: str,
@@ -24,7 +29,7 @@ def block_of(
     return Block(
         section=section,
         kind=kind,
-        digest=blake2b(f"{kind}\0{content}\0{tokens}".encode(), digest_size=DIGEST_SIZE).digest(),
+        digest=digest_of(kind, content, tokens),
         role=role,
         tokens=tokens,
         origin="measured",
@@ -38,6 +43,9 @@ class Thread:
     """A lane's conversation. Mutable; the prompts it hands out are not."""
 
     __slots__ = (
+        "_front",
+        "_front_places",
+        "_keys",
         "_last_mark",
         "_message",
         "_part",
@@ -77,7 +85,10 @@ class Thread:
         self._part = 0
         self._role: str | None = None
         self._serial = 0
+        self._keys: dict[str, bytes] = {}
         self._last_mark: int | None = None
+        self._front: tuple[Breakpoint, ...] = ()
+        self._front_places: tuple[int, int, int, int | None] | None = None
 
     def open(self, layout: Layout) -> None:
         """Begin the conversation with what stands in front of it."""
@@ -111,13 +122,19 @@ class Thread:
     def append(self, role: str, kind: str, tokens: int, name: str | None = None) -> None:
         """Append a block that nobody else has."""
         self._serial += 1
-        self._put(role, kind, f"{self.lane}#{self._serial}", tokens, name)
+        key = self._keys.get(kind)
+        if key is None:
+            key = self._keys[kind] = blake2b(f"{kind}\0{self.lane}".encode(), digest_size=DIGEST_SIZE // 2).digest()
+        # Told apart by lane, kind, number and size. Hashing these for each block would cost more than all the rest.
+        self._put(
+            role, kind, key + (self._serial << 32 | tokens & 0xFFFFFFFF).to_bytes(DIGEST_SIZE // 2, "big"), tokens, name
+        )
 
     def share(self, role: str, part: Part) -> None:
         """Append a block whose content others may have too."""
-        self._put(role, "text", part.name, part.tokens, part.name)
+        self._put(role, "text", digest_of("text", part.name, part.tokens), part.tokens, part.name)
 
-    def _put(self, role: str, kind: str, content: str, tokens: int, name: str | None) -> None:
+    def _put(self, role: str, kind: str, digest: bytes, tokens: int, name: str | None) -> None:
         if role == self._role:
             self._part += 1
         else:
@@ -130,7 +147,7 @@ class Thread:
             Block(
                 section="messages",
                 kind=kind,
-                digest=blake2b(f"{kind}\0{content}\0{tokens}".encode(), digest_size=DIGEST_SIZE).digest(),
+                digest=digest,
                 role=role,
                 tokens=tokens,
                 origin="measured",
@@ -163,22 +180,33 @@ class Thread:
         """The breakpoints of a prompt that ends with the block ``last``."""
         if not self.ttl or last < 0:
             return ()
-        places = []
-        marks = self.marks
-        if "tools" in marks and self.tools_end:
-            places.append(self.tools_end - 1)
-        if "system" in marks and self.system_end:
-            places.append(self.system_end - 1)
-        if "project" in marks and self.project_end > self.system_end:
-            places.append(self.project_end - 1)
-        if "previous" in marks and self._last_mark is not None and self._last_mark < last:
-            places.append(self._last_mark)
+        places = (self.tools_end, self.system_end, self.project_end, self.shared_end)
+        if places != self._front_places:
+            self._front_places = places
+            self._front = self._front_breakpoints()
+        previous = self._last_mark if "previous" in self.marks else None
+        if previous is None and (not self._front or self._front[-1].position < last):
+            return (*self._front, Breakpoint(last, self.ttl)) if "last" in self.marks else self._front
+        known = {marker.position for marker in self._front}
+        if previous is not None and previous < last:
+            known.add(previous)
+        if "last" in self.marks:
+            known.add(last)
+        return tuple(Breakpoint(place, self.ttl) for place in sorted(known) if place <= last)
+
+    def _front_breakpoints(self) -> tuple[Breakpoint, ...]:
+        """Those that do not move while the conversation grows."""
+        places = set()
+        if "tools" in self.marks and self.tools_end:
+            places.add(self.tools_end - 1)
+        if "system" in self.marks and self.system_end:
+            places.add(self.system_end - 1)
+        if "project" in self.marks and self.project_end > self.system_end:
+            places.add(self.project_end - 1)
         if self.shared_end is not None:
-            places.append(self.shared_end - 1)
-        if "last" in marks:
-            places.append(last)
-        # dict.fromkeys: two marks may name the same block, and a breakpoint stands there once
-        return tuple(Breakpoint(place, self.ttl) for place in sorted(dict.fromkeys(places)))
+            places.add(self.shared_end - 1)
+        # Sorted: two marks may name the same block, and no order may come from a set.
+        return tuple(Breakpoint(place, self.ttl) for place in sorted(places))
 
     def insert(self, section: Section, part: Part, position: int) -> None:
         """Put a block into the tools or the system prompt at a position of the prompt; all behind it moves."""

@@ -218,8 +218,8 @@ class _Builder:
         if place.after_compaction:
             self.events.append(Event(kind="compaction", time=exchange.start, lane=place.lane_state.lane.id, before=id))
         self.harness = self.harness or exchange.harness
-        usage = _with_lifetime(reply.usage, call.prompt)
-        prompt = _counted(call.prompt, usage, place.before)
+        usage = with_lifetime(reply.usage, call.prompt)
+        prompt = counted_prompt(call.prompt, usage, place.before)
         place.lane_state.remember(id, call, prompt, place.purpose)
         self.requests.append(
             Request(
@@ -266,7 +266,7 @@ def _guess(outline: _Outline) -> bytes:
     return blake2b(first, digest_size=16, key=(outline.model or "").encode()[:64]).digest()
 
 
-def _with_lifetime(usage: Usage | None, prompt: Prompt) -> Usage | None:
+def with_lifetime(usage: Usage | None, prompt: Prompt) -> Usage | None:
     """Writes whose lifetime the response does not tell were for five minutes if nothing else was asked for."""
     if usage is None or not usage.write_other or usage.write_5m or usage.write_1h:
         return usage
@@ -275,7 +275,7 @@ def _with_lifetime(usage: Usage | None, prompt: Prompt) -> Usage | None:
     return msgspec.structs.replace(usage, write_5m=usage.write_other, write_1h=0, write_other=None)
 
 
-def _counted(prompt: Prompt, usage: Usage | None, before: Known | None) -> Prompt:
+def counted_prompt(prompt: Prompt, usage: Usage | None, before: Known | None) -> Prompt:
     """The prompt with block sizes that add up to what the provider counted. Its front is shared with the one before,
     so that a block keeps its size as long as it is there."""
     anchors = []

@@ -99,17 +99,22 @@ _texts = msgspec.json.Decoder(Any)
 
 
 class MessagesBodies:
-    """Reads bodies of the Messages API. Keeps what bodies have in common. Mutable."""
+    """Reads bodies of the Messages API. Keeps what bodies have in common. Mutable.
 
-    def __init__(self) -> None:
+    ``checked=False`` leaves it to a real provider to refuse what breaks a rule of form.
+    """
+
+    def __init__(self, *, checked: bool = True) -> None:
+        self._checked = checked
         self._readers: dict[tuple[int, int], MessagesReader] = {}
 
     def sent(self, body: bytes) -> Sent:
         """The parts of a request. Raises Refusal (400) when it is none, or breaks a rule of form."""
         sent: Sent = decode(_sent, body)
-        if sent.max_tokens < 0:
-            raise Refusal(400, "must not be negative", path="max_tokens")
-        check(sent)
+        if self._checked:
+            check(sent)
+        elif not sent.messages:
+            raise Refusal(400, "at least one message is required", path="messages")
         return sent
 
     def counted(self, body: bytes) -> Counted:
@@ -167,6 +172,8 @@ def check(sent: Sent) -> None:
 
     Rules of form only; how many breakpoints may be, and in which order of lifetimes, are rules of the modeled provider.
     """
+    if sent.max_tokens < 0:
+        raise Refusal(400, "must not be negative", path="max_tokens")
     if not sent.messages:
         raise Refusal(400, "at least one message is required", path="messages")
     if sent.messages[0].role == "assistant":

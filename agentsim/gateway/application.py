@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agentsim.gateway import anthropic_reply, guard
+from agentsim.gateway import anthropic_reply
 from agentsim.gateway.anthropic_request import MessagesBodies, asked_of, session_of
 from agentsim.gateway.emulator import Emulator
+from agentsim.gateway.guarded import Guarded
 from agentsim.gateway.headers import betas_of, session_named, text_of
 from agentsim.gateway.openai_api import OpenAIApi
 from agentsim.gateway.receiving import ClientGone, body_of
 from agentsim.gateway.refusal import Refusal
 from agentsim.gateway.secrets import Secrets
 from agentsim.gateway.sending import send_answer, send_json, send_refusal, send_stream, send_whole
-
-logger = logging.getLogger("agentsim.gateway")
 
 Serve = Callable[[bytes, Mapping[bytes, bytes], Receive, Send], Awaitable[None]]
 """What answers a request: its body, its headers, and the way back."""
@@ -54,31 +52,6 @@ class Endpoint:
             return
         except Refusal as refusal:
             await send_refusal(send, scope["path"], refusal)
-
-
-class Guarded:
-    """Everything behind the checks of who may talk to the endpoint; a defect answers 500 and tells no content."""
-
-    def __init__(self, app: ASGIApp, secrets: Secrets) -> None:
-        self._app = app
-        self._secrets = secrets
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check, then serve."""
-        if scope["type"] != "http":
-            return
-        try:
-            guard.check(scope)
-        except Refusal as refusal:
-            await send_refusal(send, scope["path"], refusal)
-            return
-        self._secrets.see(scope["headers"])
-        try:
-            await self._app(scope, receive, send)
-        except Exception as error:
-            # Its words could hold those of a body.
-            logger.error("a request failed: %s", type(error).__name__)
-            await send_refusal(send, scope["path"], Refusal(500, f"a defect of agentsim: {type(error).__name__}"))
 
 
 class MessagesApi:

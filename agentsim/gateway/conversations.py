@@ -8,7 +8,7 @@ import msgspec
 
 from agentsim.prompt import Prompt
 from agentsim.session import Event, EventKind, Purpose, Request, Session
-from traces.lanes import Call, LaneFinder, LaneState, Place
+from traces.lanes import Call, Known, LaneFinder, LaneState, Place
 
 KEPT_PROMPTS = 256
 """Conversations of a session whose last prompt is remembered for the next body to share."""
@@ -31,14 +31,21 @@ class _Lanes(LaneFinder):
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """Where a request belongs, before it is recorded. ``id`` is its own."""
+    """Where a request belongs, before it is recorded. ``id`` is its own; ``before`` is what it grew from, and ``last``
+    the request that was its lane's last when it came."""
 
     id: str
     lane: str
     state: LaneState
     purpose: Purpose
-    parent: str | None
+    before: Known | None
+    last: Known | None
     after_compaction: bool
+
+    @property
+    def parent(self) -> str | None:
+        """The id of the request it grew from."""
+        return None if self.before is None else self.before.id
 
 
 class Conversation:
@@ -51,6 +58,7 @@ class Conversation:
         self._lanes = _Lanes()
         self._prompts: OrderedDict[tuple[str, bytes], Prompt] = OrderedDict()
         self._ids: dict[str, int] = {}
+        self._used: set[str] = set()
         self._lane_of_id: OrderedDict[str, str] = OrderedDict()
 
     def before(self, model: str, first: bytes) -> Prompt | None:
@@ -72,10 +80,13 @@ class Conversation:
         self._lane_of_id[id] = state.lane.id
         if len(self._lane_of_id) > KEPT_PROMPTS:
             self._lane_of_id.popitem(last=False)
-        return Placed(self._unique(id), state.lane.id, state, place.purpose, place.parent, place.after_compaction)
+        return Placed(
+            self._unique(id), state.lane.id, state, place.purpose, place.before, state.last, place.after_compaction
+        )
 
     def remember(self, placed: Placed, call: Call, prompt: Prompt) -> None:
         """The request is the last of its lane now."""
+        self.use(placed)
         placed.state.remember(placed.id, call, prompt, placed.purpose)
 
     def see_harness(self, agent: str | None) -> None:
@@ -85,6 +96,24 @@ class Conversation:
                 if name in agent:
                     self.harness = harness
                     return
+
+    def use(self, placed: Placed) -> None:
+        """The request's lane is one that has requests."""
+        self._used.add(placed.lane)
+
+    def renamed(self, placed: Placed, id: str | None) -> Placed:
+        """The request under the id that its provider gave it."""
+        return placed if not id else msgspec.structs.replace(placed, id=self._unique(id))
+
+    def forget(self, placed: Placed) -> None:
+        """The request failed: its lane is as it was before it, unless another one came since."""
+        state, last = placed.state, placed.last
+        if state.last is None or state.last.id != placed.id:
+            return
+        if last is None:
+            state.last = state.last_ordinary = None
+        else:
+            state.remember(last.id, last.call, last.prompt, state.lane.purpose)
 
     def lane_of(self, call: Call) -> str | None:
         """The lane that a request would continue; nothing is changed."""
@@ -101,7 +130,7 @@ class Conversation:
             id=self.id,
             format=self.format,
             completeness="full",
-            lanes=self._lanes.lanes(),
+            lanes=tuple(lane for lane in self._lanes.lanes() if lane.id in self._used),
             requests=(),
             harness=self.harness,
         )

@@ -11,7 +11,10 @@ from agentsim.backends.modeled import ModeledProvider
 from agentsim.gateway.application import application
 from agentsim.gateway.emulator import Emulator, Replier, Sessions
 from agentsim.gateway.faults import Faults
+from agentsim.gateway.guarded import Guarded
 from agentsim.gateway.pace import Pace
+from agentsim.gateway.recorder import Recorder
+from agentsim.gateway.relay import Relay
 from agentsim.gateway.secrets import Secrets
 from agentsim.gateway.serving import Running, loopback_sockets
 from agentsim.gateway.tracing import Trace
@@ -44,3 +47,18 @@ def emulated(
         faults=faults,
     )
     return Endpoint(Running(application(emulator, secrets), loopback_sockets(port)), emulator.sessions)
+
+
+class RecordingEndpoint(msgspec.Struct, frozen=True):
+    """A server that passes requests on, not yet serving, and what records them."""
+
+    server: Running
+    recorder: Recorder
+
+
+def recording(upstream: str, *, port: int = 0, trace: str, fingerprint: bool = False) -> RecordingEndpoint:
+    """An endpoint that records what it passes on to ``upstream``, the address of a real provider. Raises PortTaken."""
+    secrets = Secrets()
+    recorder = Recorder(Trace(trace, fingerprint=fingerprint, redact=secrets.redact))
+    app = Guarded(Relay(upstream, recorder), secrets, only_json=False)
+    return RecordingEndpoint(Running(app, loopback_sockets(port)), recorder)

@@ -19,8 +19,11 @@ _SCHEMES = ("http://", "https://")
 Headers = Iterable[tuple[bytes, bytes]]
 
 
-def check(scope: MutableMapping[str, Any]) -> None:
-    """Raise Refusal for a request that is not meant for this endpoint. Looks at nothing but its head."""
+def check(scope: MutableMapping[str, Any], *, only_json: bool = True) -> None:
+    """Raise Refusal for a request that is not meant for this endpoint. Looks at nothing but its head.
+
+    Without ``only_json`` bodies may be of any type and encoding, as a relay needs it.
+    """
     headers: Headers = scope["headers"]
     hosts = [value for name, value in headers if name == b"host"]
     port = (scope.get("server") or ("", None))[1]
@@ -29,12 +32,12 @@ def check(scope: MutableMapping[str, Any]) -> None:
     for name, value in headers:
         if name == b"origin" and not is_loopback_origin(value):
             raise Refusal(403, "requests from web pages of other origins are not served", close=True)
-        if name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
+        if only_json and name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
             raise Refusal(415, "compressed bodies are not accepted", close=True)
     method = scope["method"]
     if method not in METHODS:
         raise Refusal(405, "only GET, HEAD and POST are served", close=True)
-    if method == "POST":
+    if method == "POST" and only_json:
         kinds = [value for name, value in headers if name == b"content-type"]
         if len(kinds) != 1 or kinds[0].split(b";")[0].strip().lower() != b"application/json":
             raise Refusal(415, "the content type must be application/json", close=True)

@@ -1,0 +1,183 @@
+"""What passed through becomes a trace: each exchange is a request of its session once its answer is whole.
+
+Nothing here may disturb what is being recorded: a body that cannot be read is counted and let go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from agentsim.gateway import openai_usage
+from agentsim.gateway.anthropic_request import MessagesBodies, asked_of, session_of
+from agentsim.gateway.conversations import Conversation, Placed, api_error, marker
+from agentsim.gateway.emulator import FORMAT, Sessions
+from agentsim.gateway.headers import betas_of, session_named, text_of
+from agentsim.gateway.openai_request import OpenAIBodies, chat_of, responses_of
+from agentsim.gateway.refusal import Refusal
+from agentsim.gateway.reply import Asked
+from agentsim.gateway.tracing import Trace
+from agentsim.session import Request
+from traces import replies, sse
+from traces.exchanges import counted_prompt, with_lifetime
+from traces.lanes import Call
+from traces.records import BadRow
+from traces.replies import Reply
+
+IN_FLIGHT = 24 * 3600 * 10**9
+"""An answer that has not ended is assumed to end long after any request that comes meanwhile."""
+
+MOST_KEPT = 64 * 2**20
+"""Bytes of an answer that are kept to be read; of a longer one only the passing on is certain."""
+
+
+class Recording(msgspec.Struct, frozen=True):
+    """A request on its way."""
+
+    asked: Asked
+    conversation: Conversation
+    placed: Placed
+    call: Call
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """What came back. Times in nanoseconds UTC. ``whole`` is False when it broke off."""
+
+    status: int
+    data: bytes
+    is_stream: bool
+    request_id: str | None
+    first_byte: int | None
+    end: int
+    whole: bool
+
+
+class Recorder:
+    """Makes a trace of exchanges. Mutable.
+
+    ``unread`` counts the exchanges of a known API that could not be understood.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.sessions = Sessions(trace, FORMAT)
+        self.unread = 0
+        self._messages = MessagesBodies(checked=False)
+        self._openai = OpenAIBodies()
+        self._number = 0
+
+    def begin(self, path: str, headers: Mapping[bytes, bytes], body: bytes, now: int) -> Recording | None:
+        """A request that is on its way; ``None`` when there is nothing to record of it. Never raises."""
+        try:
+            if path.endswith("/messages"):
+                return self._begin_messages(headers, body, now)
+            if path.endswith("/chat/completions"):
+                chat = chat_of(body)
+                conversation = self._conversation(headers, chat.prompt_cache_key)
+                return self._place(self._openai.chat(chat, conversation), conversation, now)
+            if path.endswith("/responses"):
+                sent = responses_of(body)
+                conversation = self._conversation(headers, sent.prompt_cache_key)
+                return self._place(self._openai.responses(sent, conversation), conversation, now)
+        except Exception:  # whatever is wrong with it, the harness must not notice
+            self.unread += 1
+        return None
+
+    def finish(self, recording: Recording, answered: Answered) -> None:
+        """The answer is there: the request belongs to the trace now. Never raises."""
+        try:
+            self._finish(recording, answered)
+        except Exception:  # as above
+            self.unread += 1
+
+    def _begin_messages(self, headers: Mapping[bytes, bytes], body: bytes, now: int) -> Recording:
+        sent = self._messages.sent(body)
+        conversation = self._conversation(headers, session_of(sent))
+        prompt, settings = self._messages.prompt(body, sent, conversation)
+        betas = betas_of(headers)
+        if betas and not any(name == "betas" for name, _ in settings):
+            settings = tuple(sorted((*settings, ("betas", msgspec.json.encode(betas).decode()))))
+        return self._place(asked_of(sent, conversation.id, prompt, settings), conversation, now)
+
+    def _conversation(self, headers: Mapping[bytes, bytes], named: str | None) -> Conversation:
+        found = self.sessions.get(session_named(headers) or (named or "")[:200] or None)
+        found.see_harness(text_of(headers, b"user-agent"))
+        return found
+
+    def _place(self, asked: Asked, conversation: Conversation, now: int) -> Recording:
+        call = Call(
+            prompt=asked.prompt,
+            model=asked.model,
+            settings=asked.settings,
+            start=now,
+            end=now + IN_FLIGHT,
+            max_tokens=asked.max_tokens,
+            tools=len(asked.tools),
+            messages=asked.messages,
+        )
+        self._number += 1
+        placed = conversation.place(f"#{self._number}", call)
+        placed.state.remember(placed.id, call, asked.prompt, placed.purpose)
+        return Recording(asked, conversation, placed, call)
+
+    def _finish(self, recording: Recording, answered: Answered) -> None:
+        asked, conversation, placed = recording.asked, recording.conversation, recording.placed
+        start = recording.call.start or 0
+        if answered.status >= 400:
+            conversation.forget(placed)
+            self.sessions.tell(conversation, api_error(placed.lane, start, answered.status))
+            return
+        reply = _reply_of(asked, answered)
+        if reply is None:
+            conversation.forget(placed)
+            self.sessions.tell(conversation, marker("interrupted", placed.lane, start))
+            return
+        usage = reply.usage
+        if asked.provider == "anthropic":
+            usage = with_lifetime(usage, asked.prompt)
+        prompt = counted_prompt(asked.prompt, usage, placed.before)
+        call = msgspec.structs.replace(recording.call, end=answered.end)
+        is_last = placed.state.last is not None and placed.state.last.id == placed.id
+        placed = conversation.renamed(placed, answered.request_id or reply.id)
+        if is_last:
+            conversation.remember(placed, call, prompt)
+        request = Request(
+            id=placed.id,
+            lane=placed.lane,
+            model=reply.model or asked.model,
+            start=start,
+            provider=asked.provider,
+            parent=placed.parent,
+            purpose=placed.purpose,
+            first_token=answered.first_byte,
+            end=answered.end,
+            prompt=prompt,
+            settings=asked.settings,
+            usage=usage,
+            iterations=reply.iterations,
+            diagnosis=reply.diagnosis,
+            stop_reason=reply.stop_reason,
+            service_tier=reply.service_tier,
+            speed=reply.speed,
+            region=reply.region,
+            output_final=reply.output_final and answered.whole,
+        )
+        if placed.after_compaction:
+            self.sessions.tell(conversation, marker("compaction", placed.lane, start, request))
+        conversation.use(placed)
+        self.sessions.record(conversation, request)
+        if not answered.whole:
+            self.sessions.tell(conversation, marker("interrupted", placed.lane, answered.end))
+
+
+def _reply_of(asked: Asked, answered: Answered) -> Reply | None:
+    """What the answer says; ``None`` when it broke off before it said anything. Raises BadRow, Refusal."""
+    try:
+        if asked.dialect == "messages":
+            return sse.read_stream(answered.data) if answered.is_stream else replies.read_message(answered.data)
+        read = openai_usage.read_stream if answered.is_stream else openai_usage.read_answer
+        return read(answered.data)
+    except (BadRow, Refusal):
+        if answered.whole:
+            raise
+        return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+import gc
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agentsim.backends import CacheBackend, Served
@@ -31,15 +33,33 @@ def replay(session: Session, backend: CacheBackend, *, price: bool = True) -> Le
     if arrivals:
         environment = simpy.Environment(initial_time=arrivals[0][0])
         environment.process(_arrive(environment, arrivals, backend, pricing, rows))
-        environment.run()
+        with without_collection():
+            environment.run()
     return Ledger(session=session, rows=tuple(rows))
 
 
 def scan(session: Session, backend: CacheBackend, *, price: bool = True) -> Ledger:
     """The rows of :func:`replay` without a clock: recorded requests need none, they are only put in order."""
     pricing = _pricing(price)
-    rows = tuple(_row(request, backend.serve(request, now), pricing) for now, request in arrivals_of(session.requests))
+    arrivals = arrivals_of(session.requests)
+    with without_collection():
+        rows = tuple([_row(request, backend.serve(request, now), pricing) for now, request in arrivals])
     return Ledger(session=session, rows=rows)
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Suspend Python's search for cycles of garbage, which costs half the time of a replay.
+
+    Nearly all that a replay or a simulation makes lives on, so that the search looks at ever more and finds nothing.
+    """
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def arrivals_of(requests: Sequence[Request]) -> list[tuple[int, Request]]:

@@ -14,7 +14,9 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Generator
 from decimal import Decimal
+from typing import Any
 
 from agentsim.harness.draws import Fixed, lognormal
 from agentsim.harness.plan import SECOND, Layout, Part, Plan, Population, Service
@@ -65,7 +67,7 @@ def bare_timeout() -> float:
 
     environment = simpy.Environment()
 
-    def idle():  # type: ignore[no-untyped-def]
+    def idle() -> Generator[simpy.Event, Any, None]:
         for _ in range(BARE_TIMEOUTS):
             yield environment.timeout(1)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,6 +16,7 @@ from agentsim.harness.recorder import Link, Recorder, Span, free, priced
 from agentsim.harness.streams import Streams
 from agentsim.harness.world import World
 from agentsim.session import Lane, Ledger, Session
+from agentsim.simulate import without_collection
 
 if TYPE_CHECKING:
     import simpy
@@ -58,7 +57,7 @@ def simulate(plan: Plan, backend: CacheBackend | None = None, *, keep: bool = Tr
     endpoint = Endpoint(backend or backend_for(plan), plan.service, recorder, plan.provider)
     world = World(clock, plan, endpoint, recorder, Streams(plan.seed))
     clock.process(_arrive(world))
-    with _without_collection():
+    with without_collection():
         clock.run()
     recorder.trailing()
     ledger = None
@@ -82,19 +81,6 @@ def simulate(plan: Plan, backend: CacheBackend | None = None, *, keep: bool = Tr
         spans=tuple(recorder.spans),
         links=tuple(recorder.links),
     )
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Suspend the search for garbage in cycles: nearly all that is made lives on, and the search is a fifth of the
-    time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def backend_for(plan: Plan) -> CacheBackend:

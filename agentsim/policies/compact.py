@@ -125,6 +125,7 @@ class CompactBeforeExpiry(Policy, frozen=True, kw_only=True):
     origin: ClassVar[str] = "pi-cached-compaction 0.2: histories of at least 140,000 tokens."
     stage: ClassVar[int] = 30
     slots: ClassVar[tuple[str, ...]] = ("compaction", "keep-alive")
+    needs_markers: ClassVar[bool] = True
 
     at: int = 140_000
     """The least tokens of a history that is worth it."""

@@ -38,6 +38,7 @@ class KeepAlive(Policy, frozen=True, kw_only=True):
     }
     stage: ClassVar[int] = 90
     slots: ClassVar[tuple[str, ...]] = ("keep-alive",)
+    needs_markers: ClassVar[bool] = True
 
     fraction: float = 0.9
     """Part of the lifetime after which the entry is refreshed."""

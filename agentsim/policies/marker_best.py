@@ -12,10 +12,8 @@ from agentsim.backends.routed import RoutedProvider
 from agentsim.policies.fan_out import siblings
 from agentsim.policies.policy import Policy
 from agentsim.policies.rewriting import (
-    NO_MARKERS,
     SHORT,
     from_outside,
-    has_markers,
     in_order,
     profile_of,
     rules_of,
@@ -42,6 +40,7 @@ class MarkerBest(Policy, frozen=True, kw_only=True):
     }
     stage: ClassVar[int] = 65
     slots: ClassVar[tuple[str, ...]] = ("markers",)
+    needs_markers: ClassVar[bool] = True
 
     most: int = 4
     """Markers of a request, at most."""
@@ -49,9 +48,7 @@ class MarkerBest(Policy, frozen=True, kw_only=True):
     """Where they stand, joined by "+" (last, system, tools, previous, next, lookback, common); empty: looked for."""
 
     def unsuited(self, session: Session) -> str | None:
-        """None of the places is known, or markers do nothing here."""
-        if not has_markers(session):
-            return NO_MARKERS
+        """None of the places is known."""
         unknown = [name for name in self._named() if name not in PLACES]
         return f"no place is called {unknown[0][:40]!r}: there are {', '.join(PLACES)}" if unknown else None
 

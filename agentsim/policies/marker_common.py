@@ -8,7 +8,7 @@ import msgspec
 
 from agentsim.policies.fan_out import siblings
 from agentsim.policies.policy import Policy
-from agentsim.policies.rewriting import NO_MARKERS, has_markers, with_markers
+from agentsim.policies.rewriting import with_markers
 from agentsim.session import Session
 
 
@@ -26,11 +26,10 @@ class MarkerCommon(Policy, frozen=True, kw_only=True):
     stage: ClassVar[int] = 60
     slots: ClassVar[tuple[str, ...]] = ("fan-out",)
     needs_bodies: ClassVar[bool] = True
+    needs_markers: ClassVar[bool] = True
 
     def unsuited(self, session: Session) -> str | None:
-        """Nothing is sent together, or markers do nothing here."""
-        if not has_markers(session):
-            return NO_MARKERS
+        """Nothing is sent together."""
         return None if siblings(session) else "no requests that share a front are sent together"
 
     def rewrite(self, session: Session) -> Session:

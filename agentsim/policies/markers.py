@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from agentsim.policies.policy import Policy
-from agentsim.policies.rewriting import NO_MARKERS, from_outside, has_markers, with_markers, with_parents
+from agentsim.policies.rewriting import from_outside, with_markers, with_parents
 from agentsim.session import Request, Session
 
 
@@ -14,15 +14,14 @@ class AddedMarkers(Policy, frozen=True, kw_only=True):
     """A policy that adds markers to the ones that stand."""
 
     stage: ClassVar[int] = 60
+    needs_markers: ClassVar[bool] = True
 
     def places(self, request: Request, parent: Request | None) -> Iterable[int]:
         """The positions at which a request gets a marker."""
         raise NotImplementedError
 
     def unsuited(self, session: Session) -> str | None:
-        """Markers stand there already, or do nothing here."""
-        if not has_markers(session):
-            return NO_MARKERS
+        """Markers stand there already."""
         return "markers stand there already" if self.rewrite(session) == session else None
 
     def rewrite(self, session: Session) -> Session:

@@ -24,6 +24,7 @@ class NoCaching(Policy, frozen=True, kw_only=True):
     }
     stage: ClassVar[int] = 80
     slots: ClassVar[tuple[str, ...]] = ("markers", "ttl", "keep-alive", "fan-out", "one-shots")
+    needs_markers: ClassVar[bool] = True
 
     def unsuited(self, session: Session) -> str | None:
         """There is no marker."""

@@ -25,6 +25,7 @@ class UncachedOneShots(Policy, frozen=True, kw_only=True):
     }
     stage: ClassVar[int] = 80
     slots: ClassVar[tuple[str, ...]] = ("one-shots",)
+    needs_markers: ClassVar[bool] = True
 
     def unsuited(self, session: Session) -> str | None:
         """There are no such requests with a marker."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from agentsim.policies.rewriting import has_markers
 from agentsim.session import Request, Session
 
 HARNESSES = ("claude-code", "pi", "own-code")
@@ -55,6 +56,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """What it decides alone: two policies that share a slot cannot be combined."""
     needs_bodies: ClassVar[bool] = False
     """Whether rows without bodies are not enough."""
+    needs_markers: ClassVar[bool] = False
+    """Whether it means nothing to a provider that keeps every prompt by itself."""
 
     only: tuple[str, ...] = ()
 
@@ -64,6 +67,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
             return "needs bodies: the log tells the sizes of prompts, not what they are made of"
         if not any(request.prompt is not None for request in session.requests):
             return "needs prompts"
+        if self.needs_markers and not has_markers(session):
+            return "the provider keeps every prompt by itself and takes no markers"
         return self.unsuited(session)
 
     def unsuited(self, session: Session) -> str | None:

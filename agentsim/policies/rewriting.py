@@ -32,12 +32,9 @@ def profile_of(session: Session) -> str | None:
     return "session_log" if session.completeness == "messages" else None
 
 
-NO_MARKERS = "the provider keeps every prompt by itself and takes no markers"
-
-
 def has_markers(session: Session) -> bool:
     """Whether a request goes to a provider whose entries stand at markers. Unknown providers count as such."""
-    for provider, model in dict.fromkeys((r.provider, r.model) for r in session.requests if r.prompt is not None):
+    for provider, model in dict.fromkeys((r.provider, r.model) for r in session.requests):
         try:
             if rules_for(provider, model, None).matching == "breakpoint":
                 return True

@@ -16,6 +16,7 @@ class _OneLifetime(Policy, frozen=True, kw_only=True):
     seconds: ClassVar[int] = SHORT
     stage: ClassVar[int] = 70
     slots: ClassVar[tuple[str, ...]] = ("ttl",)
+    needs_markers: ClassVar[bool] = True
 
     def unsuited(self, session: Session) -> str | None:
         """Every marker has that lifetime already, or there is none."""

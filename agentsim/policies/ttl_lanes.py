@@ -29,6 +29,7 @@ class TtlLanes(Policy, frozen=True, kw_only=True):
     }
     stage: ClassVar[int] = 70
     slots: ClassVar[tuple[str, ...]] = ("ttl",)
+    needs_markers: ClassVar[bool] = True
 
     main: Lifetime = "as-is"
     children: Lifetime = "5m"

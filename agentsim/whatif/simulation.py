@@ -9,7 +9,7 @@ import msgspec
 from agentsim.backends.routed import RoutedProvider
 from agentsim.diagnose import diagnose
 from agentsim.policies import NAMES, Policy
-from agentsim.policies.rewriting import profile_of
+from agentsim.policies.rewriting import has_markers, profile_of
 from agentsim.session import Row, Session
 from agentsim.simulate import scan
 from agentsim.verdict import Verdict
@@ -68,6 +68,8 @@ def prepare(session: Session, verdicts: Sequence[Verdict] | None = None) -> Case
         raise CannotSimulate("it holds no requests")
     rebuilt = session.completeness != "full" or not any(r.prompt is not None for r in session.requests)
     if rebuilt:
+        if not has_markers(session):
+            raise CannotSimulate("its provider keeps prompts by itself, and rows alone do not tell what it kept")
         session = rebuild(session, diagnose(session).verdicts if verdicts is None else verdicts)
         if session.completeness == "full":
             session = msgspec.structs.replace(session, completeness="usage")

@@ -204,3 +204,28 @@ def test_real_logs_are_explained(shared_data: Path) -> None:
     bodies = agentsim.compare(str(shared_data / "claude-trace"), ["ttl-1h"])
     assert bodies.calibration.rebuilt == 0
     assert bodies.calibration.explained > 0.99 * bodies.calibration.tokens
+
+
+def automatic(**more: object) -> Session:
+    """Two turns with a provider that keeps every prompt by itself: the second reads 20,000 tokens."""
+    blocks = [*HEAD, block("task", 17_000)]
+    given = {"provider": "openai", "model": "gpt-5.4", **more}
+    first = request("r1", 0, blocks, (), usage=Usage(fresh=20_000, read=0, output=1), **given)
+    more_blocks = [*blocks, block("more", 500)]
+    second = request("r2", 60, more_blocks, (), usage=Usage(fresh=532, read=19_968, output=1), **given)
+    return msgspec.structs.replace(session(request("r", 0, blocks)), requests=(first, second))
+
+
+def test_a_provider_that_keeps_every_prompt_has_no_use_for_markers() -> None:
+    # 19,968 are 156 times 128 tokens.
+    comparison = compare(automatic())
+    assert comparison.calibration == Calibration(rows=2, exact=2, tokens=40_500, explained=40_500)
+    reasons = {left.name: left.reason for left in comparison.not_tried}
+    for name in ("ttl-1h", "marker-last", "marker-best", "keep-alive", "no-caching"):
+        assert reasons[name] == "the provider keeps every prompt by itself and takes no markers"
+
+
+def test_rows_of_such_a_provider_tell_too_little() -> None:
+    bare = tuple(msgspec.structs.replace(r, prompt=None) for r in automatic().requests)
+    with pytest.raises(ValueError, match="rows alone do not tell"):
+        compare(msgspec.structs.replace(automatic(), requests=bare, completeness="usage"))

@@ -49,11 +49,11 @@ class KeepAlive(Policy, frozen=True, kw_only=True):
     max_running: float = 0
     """Seconds after a request during which it is refreshed while the agent works; 0: no limit."""
     max_idle: float = 0
-    """The same while a person is awaited."""
+    """Seconds after a request during which it is refreshed while a person is awaited; 0: no limit."""
     p_running: float = 1
-    """Chance that the next request comes in time, while the agent works."""
+    """Chance that the next request comes in time, while the agent works; with min_saving."""
     p_idle: float = 1
-    """The same while a person is awaited."""
+    """The same chance while a person is awaited."""
     min_saving: float = 0
     """Dollars that a refresh must be expected to save."""
     output: int = 1

@@ -45,7 +45,7 @@ class MarkerBest(Policy, frozen=True, kw_only=True):
     most: int = 4
     """Markers of a request, at most."""
     places: str = ""
-    """Where they stand, joined by "+" (last, system, tools, previous, next, lookback, common); empty: looked for."""
+    """Joined by "+" (last, system, tools, previous, next, lookback, common); empty: found by trying."""
 
     def unsuited(self, session: Session) -> str | None:
         """None of the places is known."""

@@ -32,7 +32,9 @@ class TtlLanes(Policy, frozen=True, kw_only=True):
     needs_markers: ClassVar[bool] = True
 
     main: Lifetime = "as-is"
+    """Lifetime of what main lanes write: as-is, 5m or 1h."""
     children: Lifetime = "5m"
+    """Lifetime of what all other lanes write: as-is, 5m or 1h."""
 
     def unsuited(self, session: Session) -> str | None:
         """There are no lanes but the main one, or all lifetimes are what they would be."""

@@ -48,7 +48,9 @@ def comparison_document(comparison: Comparison) -> Document:
 def policies_document(kinds: Sequence[type[Policy]]) -> Document:
     """Policies with their parameters, conditions and instructions."""
     from agentsim.policies import parameters
+    from agentsim.policies.meanings import meanings
 
+    texts = {kind.name: meanings(kind) for kind in kinds}
     return {
         "agentsim": __version__,
         "report": "policies",
@@ -63,7 +65,13 @@ def policies_document(kinds: Sequence[type[Policy]]) -> Document:
                 "excludes": list(kind.slots),
                 "how": dict(kind.how),
                 "parameters": [
-                    {"name": p.name, "type": p.type, "default": p.default, "choices": list(p.choices)}
+                    {
+                        "name": p.name,
+                        "type": p.type,
+                        "default": p.default,
+                        "choices": list(p.choices),
+                        "meaning": texts[kind.name].get(p.name),
+                    }
                     for p in parameters(kind)
                 ],
             }

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agentsim.report.paper import Paper, Span, Style
-from agentsim.report.table import Column, write_table
 
 if TYPE_CHECKING:
     from agentsim.policies import Policy
@@ -28,6 +27,7 @@ def write_policies(paper: Paper, kinds: Sequence[type[Policy]]) -> None:
 def write_policy(paper: Paper, kind: type[Policy]) -> None:
     """Write all about one policy."""
     from agentsim.policies import parameters
+    from agentsim.policies.meanings import meanings
 
     paper.line((kind.name, Style.STRONG))
     paper.paragraph(kind.summary, first=["  "], rest=["  "])
@@ -46,6 +46,8 @@ def write_policy(paper: Paper, kind: type[Policy]) -> None:
     if found:
         paper.line()
         paper.line(("Parameters", Style.NAME))
-        rows: list[list[Span]] = [[p.name, p.default or "(empty)", p.type] for p in found]
-        columns = (Column("name", "<"), Column("default", "<"), Column("type", "<", 9, 10))
-        write_table(paper, columns, rows, indent=2)
+        words = meanings(kind)
+        lead = max(len(f"{p.name}={p.default}") for p in found)
+        for p in found:
+            first: list[Span] = ["  ", (f"{f'{p.name}={p.default}':<{lead}}", Style.STRONG), "  "]
+            paper.paragraph(words.get(p.name, p.type), first=first, rest=[" " * (lead + 4)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,10 @@ from agentsim.session import Session
 from tui import state
 from tui.page import Page
 from tui.themes import FALLBACK, THEMES
+
+
+MANY = 20_000
+"""Rows from which on a session is kept from the garbage collector."""
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +125,9 @@ class AgentsimApp(App[int]):
         """Show a session, above what is shown or instead of it."""
         from tui.trace.screen import TraceScreen
 
+        if len(diagnosis.rows) > MANY:
+            # A session makes no cycles: looking through millions of its objects for some would only delay keys.
+            gc.freeze()
         screen = TraceScreen(diagnosis)
         if instead:
             self.switch_screen(screen)

@@ -6,9 +6,9 @@ import io
 import os
 import re
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
@@ -21,6 +21,8 @@ from tui.ink import Ink, content, lines, parts
 from tui.page import Page
 
 _NAMES: dict[str, str] = {"markdown": "Markdown table", "json": "JSON, exact figures", "svg": "Picture (SVG)"}
+_FONT = re.compile(r"[ ]*@font-face \{[^}]*\}\n")
+_SERIAL = re.compile(r"\bterminal-\d+-")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -65,10 +67,16 @@ class ExportScreen(ModalScreen[None]):
         self._page.call_after_refresh(export, self._page, kind)
 
 
+def picture(app: App[Any]) -> str:
+    """The screen as SVG. Names no font to fetch from elsewhere, and is the same for the same screen."""
+    text = app.export_screenshot(title="agentsim", simplify=True)
+    return _SERIAL.sub("terminal-", _FONT.sub("", text))
+
+
 def export(page: Page, kind: str) -> None:
     """Write an export of a screen into the working directory, or hand it to the browser."""
     if kind == "svg":
-        name, text = "screen.svg", page.app.export_screenshot(title="agentsim")
+        name, text = "screen.svg", picture(page.app)
     else:
         name, text = page.documents()[kind]()
     name = _UNSAFE.sub("-", f"agentsim-{name}")[:120]

@@ -11,7 +11,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tui.ink import Ink, Piece, lines
+from tui.ink import Ink, Piece, wrapped
 
 Keys = Sequence[tuple[str, str]]
 
@@ -49,7 +49,7 @@ class HelpScreen(ModalScreen[None]):
     HelpScreen { align: center middle; }
     HelpScreen > VerticalScroll {
         width: 76; max-width: 96%; height: auto; max-height: 94%;
-        background: $panel; padding: 1 2; border: round $primary;
+        background: $panel; padding: 0 1; scrollbar-size-vertical: 1; border: round $primary;
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -66,7 +66,12 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """One page of text."""
         with VerticalScroll():
-            yield Static(lines(self._rows()))
+            yield Static(id="page")
+
+    def on_resize(self) -> None:
+        """Wrap to the width."""
+        page = self.query_one("#page", Static)
+        page.update(wrapped(self._rows(), max(page.size.width, 30), 18))
 
     def action_scroll(self, direction: int) -> None:
         """Scroll the page."""

@@ -27,6 +27,7 @@ class Details(VerticalScroll, can_focus=True):
         Binding("k", "scroll_up", show=False),
         Binding("g", "scroll_home", show=False),
         Binding("G", "scroll_end", show=False),
+        Binding("enter", "screen.back", show=False),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:

@@ -13,7 +13,7 @@ from agentsim.session import Lane, Request, Row
 from agentsim.verdict import Verdict
 from tui.grid import Column
 from tui.ink import Ink, Piece, safe
-from tui.trace.order import UNSORTED, LaneView, arrange, lane_tree, matcher, previous_in_lane
+from tui.trace.order import UNSORTED, LaneView, Matches, arrange, lane_tree, previous_in_lane
 
 AT_ONCE = 200_000
 """Sessions of more rows than this get their gaps from a worker, after the first paint."""
@@ -58,7 +58,8 @@ class TraceRows:
         if len(session.requests) <= AT_ONCE:
             self._before = previous_in_lane(session.requests)
         self._several_days = _several_days(diagnosis.rows)
-        self._speaks = any(request.diagnosis.reported for request in session.requests)
+        step = max(len(session.requests) // AT_ONCE, 1)
+        self._speaks = any(request.diagnosis.reported for request in session.requests[::step])
         self._headings: dict[str, str] = {}
         self.columns = self._columns()
 
@@ -205,7 +206,7 @@ class TraceRows:
 
     def matcher(self, wanted: str) -> Callable[[int], bool]:
         """The test of a search."""
-        return matcher(self.diagnosis, wanted)
+        return Matches(self.diagnosis, wanted)
 
     def gap(self, index: int) -> int | None:
         """Nanoseconds since the start of the request before in the lane."""

@@ -44,6 +44,8 @@ class TraceScreen(Page):
     TraceScreen Grid { height: 1fr; min-height: 5; }
     TraceScreen Details { height: 46%; }
     TraceScreen.-high Details { height: 50%; }
+    TraceScreen.-story Grid#rows { display: none; }
+    TraceScreen.-story Details { height: 1fr; }
     TraceScreen WhatIfPanel { display: none; }
     TraceScreen.-whatif WhatIfPanel { display: block; }
     TraceScreen.-narrow WhatIfPanel { height: 60%; border-left: none; border-top: solid $primary; }
@@ -325,13 +327,13 @@ class TraceScreen(Page):
         if self.rows.lane_at(event.line) is not None:
             self.action_fold()
         elif self.selected is not None:
-            self.maximize(self.details)
+            self.add_class("-story")
             self.details.focus()
 
     def action_back(self) -> None:
         """Back from the story to the rows, then from the rows."""
-        if self.maximized is not None:
-            self.minimize()
+        if self.has_class("-story"):
+            self.remove_class("-story")
             self.grid.focus()
         elif self.has_class("-whatif"):
             self._close_panel()

@@ -1,0 +1,192 @@
+"""How fast the app is: first paint of the real program on a pseudo-terminal, large tables, filters, keys.
+
+    python -m benchmarks.tui [--rounds 5]
+
+Sessions of any size are made in memory; what is timed is the app, from its start to the first frame that holds rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import fcntl
+import os
+import pty
+import select
+import signal
+import statistics
+import struct
+import sys
+import termios
+import time
+from collections.abc import Callable
+
+from agentsim.diagnose import Diagnosis
+from agentsim.diagnose.totals import Totals
+from agentsim.session import Lane, Request, Row, Session, Usage
+from agentsim.verdict import Verdict
+
+SECOND = 10**9
+SAMPLE = "traces/samples/atlas-14.jsonl"
+WIDTH, HEIGHT = 140, 45
+
+
+def large(count: int) -> Diagnosis:
+    """A judged session of so many rows; one in seventeen is a miss. Rows share what real rows share."""
+    lanes = tuple(Lane(id=f"lane {n}", title=f"lane {n}") for n in range(8))
+    start = 1_780_000_000 * SECOND
+    requests, rows, verdicts = [], [], []
+    hit, miss = (
+        Usage(fresh=3, write_5m=1200, read=48_000, output=300),
+        Usage(fresh=3, write_5m=49_200, read=0, output=9),
+    )
+    for n in range(count):
+        lost = n % 17 == 16
+        usage = miss if lost else hit
+        when = start + n * 7 * SECOND
+        request = Request(
+            id=f"req_{n:08d}",
+            lane=lanes[n % 8].id,
+            model="claude-opus-4-8",
+            start=when,
+            end=when + 3 * SECOND,
+            usage=usage,
+        )
+        requests.append(request)
+        rows.append(Row(request=request, usage=usage, start=when, first_token=None, end=when + 3 * SECOND, cost=10**10))
+        verdicts.append(
+            Verdict(request=request.id, kind="miss", cause="AS201", evidence="implied", lost=48_000, lost_cost=10**11)
+            if lost
+            else Verdict(request=request.id, kind="hit")
+        )
+    session = Session(
+        id="large", format="agentsim/1", completeness="usage", lanes=lanes, requests=tuple(requests), title="large"
+    )
+    return Diagnosis(
+        session=session, rows=tuple(rows), verdicts=tuple(verdicts), totals=Totals(requests=count), by_bodies=False
+    )
+
+
+async def paint(diagnosis: Diagnosis) -> dict[str, float]:
+    """Seconds to the first frame with rows, to filter to the misses, to search, and for a key, at the widget."""
+    from tui.app import AgentsimApp, Launch
+    from tui.trace.screen import TraceScreen
+
+    app = AgentsimApp(Launch(diagnoses=(diagnosis,)))
+    times: dict[str, float] = {}
+    began = time.perf_counter()
+    async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
+        while not (isinstance(app.screen, TraceScreen) and "$" in app.screen.grid.render_line(5).text):
+            await asyncio.sleep(0)
+        times["rows painted"] = time.perf_counter() - began
+        screen = app.screen
+        assert isinstance(screen, TraceScreen)
+        await pilot.pause(0.6)  # the look-up in the background
+        for name, action in (
+            ("filter to misses", screen.action_only_misses),
+            ("all rows again", screen.action_only_misses),
+        ):
+            began = time.perf_counter()
+            action()
+            screen.grid.render_line(5)
+            times[name] = time.perf_counter() - began
+        began = time.perf_counter()
+        screen.rows.wanted = "req_00000"
+        screen._rearrange()
+        times["filter by text"] = time.perf_counter() - began
+        screen.rows.wanted = ""
+        screen._rearrange()
+        began = time.perf_counter()
+        screen.action_miss(1)
+        times["next miss"] = time.perf_counter() - began
+        began = time.perf_counter()
+        for _ in range(200):
+            screen.grid.action_move(1)
+            for y in range(HEIGHT // 2):
+                screen.grid.render_line(y)
+        times["a key, drawn"] = (time.perf_counter() - began) / 200
+    return times
+
+
+class Terminal:
+    """The real program on a pseudo-terminal."""
+
+    def __init__(self, arguments: list[str], width: int = WIDTH, height: int = HEIGHT) -> None:
+        self.began = time.perf_counter()
+        self.pid, self.file = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+            environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "PYTHONPATH": os.getcwd()}
+            os.execve(sys.executable, [sys.executable, "-m", "agentsim.cli", "tui", *arguments], environment)
+        fcntl.ioctl(self.file, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def until(self, wanted: bytes, limit: float = 20) -> float:
+        """Seconds from the start until these bytes were written."""
+        seen = b""
+        while time.perf_counter() - self.began < limit:
+            if select.select([self.file], [], [], 0.05)[0]:
+                seen += os.read(self.file, 65536)
+                if wanted in seen:
+                    return time.perf_counter() - self.began
+        raise TimeoutError(f"{wanted!r} was not painted in {limit} s")
+
+    def answer(self, key: bytes) -> float:
+        """Seconds from a key to the first bytes of the answer."""
+        while select.select([self.file], [], [], 0.15)[0]:
+            os.read(self.file, 65536)
+        began = time.perf_counter()
+        os.write(self.file, key)
+        select.select([self.file], [], [], 5)
+        return time.perf_counter() - began
+
+    def end(self) -> None:
+        """End the program."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.file)
+
+
+def median(rounds: int, measure: Callable[[], float]) -> float:
+    return statistics.median(measure() for _ in range(rounds))
+
+
+def start_up(rounds: int) -> None:
+    """Print first paint and key latency of the real program."""
+
+    def first_paint() -> float:
+        terminal = Terminal([SAMPLE])
+        try:
+            return terminal.until(b"reading")
+        finally:
+            terminal.end()
+
+    def with_rows() -> float:
+        terminal = Terminal([SAMPLE])
+        try:
+            return terminal.until(b"AS502")
+        finally:
+            terminal.end()
+
+    print(f"first paint           {median(rounds, first_paint):.3f} s")
+    print(f"rows of a small file  {median(rounds, with_rows):.3f} s")
+    terminal = Terminal([SAMPLE])
+    terminal.until(b"AS502")
+    times = sorted(terminal.answer(b"j" if n % 2 else b"k") for n in range(30))
+    terminal.end()
+    print(f"a key answered        {times[15] * 1000:.1f} ms median, {times[28] * 1000:.1f} ms 95th percentile")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rows", type=int, nargs="*", default=[1_000, 100_000, 1_000_000])
+    options = parser.parse_args()
+    start_up(options.rounds)
+    for count in options.rows:
+        diagnosis = large(count)
+        times = [asyncio.run(paint(diagnosis)) for _ in range(max(options.rounds // 2, 1))]
+        print(f"{count:,} rows: " + ", ".join(f"{k} {min(t[k] for t in times):.3f} s" for k in times[0]))
+
+
+if __name__ == "__main__":
+    main()

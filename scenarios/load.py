@@ -126,7 +126,13 @@ def _told(error: ValidationError, text: str, file: str, settings: Sequence[str])
         reason = "this key is missing"
         remedy = "'agentsim schema --scenario' describes all keys"
     elif first["type"] == "union_tag_invalid":
-        remedy = "see the kinds of steps in 'agentsim schema --scenario'"
+        known = [tag.strip(" '") for tag in first["ctx"]["expected_tags"].split(",")]
+        near_tags = get_close_matches(str(first["ctx"]["tag"]), known, 1, 0.5)
+        reason = "no such kind of step"
+        remedy = f"did you mean {near_tags[0]}?" if near_tags else "there are " + ", ".join(known)
+        loc, key = (*loc, "do"), f"{key}.do"
+    elif first["type"].startswith("timezone"):
+        remedy = "say which zone, as in 2026-09-01T10:00:00Z"
     set_here = any(
         setting.partition("=")[0].strip() and key.startswith(setting.partition("=")[0]) for setting in settings
     )

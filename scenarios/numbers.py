@@ -5,7 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from agentsim.harness.draws import Chosen, Draw, Fixed, Uniform, lognormal
 
@@ -62,6 +64,12 @@ class Distribution(Table):
         if self.uniform is not None and self.uniform[1] < self.uniform[0]:
             raise ValueError("uniform: the second number is below the first")
         return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """A number alone stands for a fixed one."""
+        table = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "number", "minimum": 0}, table]}
 
     def draw(self, unit: int = 1) -> Draw:
         """The distribution in whole numbers of 1/``unit``."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AwareDatetime, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from scenarios.numbers import Distribution, Table, number
 from scenarios.steps import Name, PartTable, Seconds, StepTable, Tokens
@@ -31,7 +31,19 @@ def _lifetime(value: Any) -> Any:
     return value
 
 
-Lifetime = Annotated[int, BeforeValidator(_lifetime), Field(ge=0, le=7 * 86_400)]
+Lifetime = Annotated[
+    int,
+    BeforeValidator(_lifetime),
+    Field(ge=0, le=7 * 86_400),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": 7 * 86_400},
+                {"type": "string", "pattern": r"^([0-9]{1,6}[smh]|off)$"},
+            ]
+        }
+    ),
+]
 
 
 class Several(Table):
@@ -232,7 +244,7 @@ class ScenarioFile(Table):
 
     story: Annotated[str, Field(min_length=1, max_length=2_000, description="Two lines: what it shows.")]
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    start: Annotated[datetime, Field(description="When the first agent starts; prices depend on it.")] = datetime(
+    start: Annotated[AwareDatetime, Field(description="When the first agent starts; prices depend on it.")] = datetime(
         2026, 9, 1, 10, tzinfo=UTC
     )
     model: ModelTable
@@ -254,8 +266,6 @@ class ScenarioFile(Table):
     def _one_task(self) -> ScenarioFile:
         if (self.task is None) == (self.script is None):
             raise ValueError("expected either [task] or [[script]]")
-        if self.start.tzinfo is None:
-            raise ValueError("start: say which zone, as in 2026-09-01T10:00:00Z")
         return self
 
 

@@ -1,16 +1,20 @@
 """Each kind of limit, held at its very boundary and broken by the least amount beyond; and what cannot be judged."""
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from agentsim.budget.evaluate import judge
 from agentsim.budget.gate import Gate
 from agentsim.budget.limits import Limit
 from agentsim.budget.measures import Measures, measure
-from agentsim.diagnose import diagnose
-from agentsim.session import Accounting, Problem, Session, Usage
+from agentsim.budget.recordings import Lines, Recording, read_recordings
+from agentsim.diagnose import Diagnosis, Totals, diagnose
+from agentsim.session import Accounting, Problem, Session, Source, Usage
+from agentsim.verdict import Verdict
 from tests.agentsim.budget.recorded import (
     COST,
     COST_BEFORE,
@@ -26,7 +30,9 @@ from tests.agentsim.budget.recorded import (
     limit,
     rows_only,
     with_requests,
+    write,
 )
+from tests.agentsim.hostile import claude_code_log
 
 KEY = "rec/gate-after.jsonl#gate-after"
 HIT_RATE = Fraction(READ, READ + WRITTEN)
@@ -244,3 +250,54 @@ def test_the_worst_comes_first() -> None:
 def test_requests_of_another_session_count_nothing() -> None:
     copied = with_requests(after(), counted=False)
     assert judged(limit("max-cost", 10**15), copied).results[0].reason == "no request in it"
+
+
+@pytest.mark.parametrize(
+    ("metric", "entry", "says"),
+    [
+        ("cost", Measures(requests=3, cost=1, unpriced=1), "the baseline has no price for 1 of its requests"),
+        ("misses", Measures(requests=3, unreported=2), "the baseline has no cache counters for 2 of its requests"),
+    ],
+)
+def test_a_baseline_with_holes_is_nothing_to_measure_from(metric: str, entry: Measures, says: str) -> None:
+    result = judged(limit("max-growth", 10**15, metric=metric), baseline={KEY: entry})
+    assert (result.outcome, result.results[0].reason) == ("unjudged", says)
+
+
+def test_of_two_sessions_in_a_file_neither_is_compared_with_the_file() -> None:
+    one = limit("max-growth", 10**15, metric="cost")
+    again = {"rec/run.jsonl#another-id": measure(diagnose(after()))}
+    recordings = [Recording(session, ("rec/run.jsonl",)) for session in (after(), before())]
+    result = judge(recordings, [budget(one)], baseline=again)
+    assert [item.status for item in result.results] == ["unjudged", "unjudged"]
+    assert {item.subject for item in result.results} == {"rec/run.jsonl#gate-after", "rec/run.jsonl#gate-before"}
+
+
+def test_a_miss_of_a_request_of_another_session_counts_nothing() -> None:
+    session = after()
+    requests = [msgspec.structs.replace(one, counted=one.id != "r07") for one in session.requests]
+    result = judged(limit("max-misses", 0), after(requests=tuple(requests)))
+    assert (result.outcome, result.findings) == ("held", ())
+
+
+def test_a_compaction_can_be_forbidden_and_is_no_miss() -> None:
+    verdicts = (
+        Verdict(request="a", kind="compaction", cause="AS140"),
+        Verdict(request="b", kind="hit", cause="AS201"),
+    )
+    requests = tuple(msgspec.structs.replace(one, id=id) for one, id in zip(after().requests, "ab", strict=False))
+    sums = measure(
+        Diagnosis(session=after(requests=requests), rows=(), verdicts=verdicts, totals=Totals(), by_bodies=False)
+    )
+    assert (sums.causes, sums.misses) == ((("AS140", 1),), ())
+
+
+def test_a_line_is_that_of_the_file_that_was_read(tmp_path: Path) -> None:
+    # The trace tells where each request stood in the log it was made of; that log is not at hand.
+    elsewhere = with_requests(after(), source=Source("log-of-somebody.jsonl", 99))
+    path = str(write(elsewhere, tmp_path / "run.jsonl"))
+    (recording,) = read_recordings([path], [])
+    assert Lines(recording).place(recording.session.requests[6]) == (path, 8)
+    log = str(claude_code_log(tmp_path, "log.jsonl", "word"))
+    (recording,) = read_recordings([log], [])
+    assert Lines(recording).place(recording.session.requests[2]) == (log, 6)

@@ -49,6 +49,14 @@ def test_annotations_say_where_and_what() -> None:
     assert "\nFix: Sort the tools by name" in found[-1].text
 
 
+def test_a_miss_that_breaks_nothing_is_not_annotated() -> None:
+    from tests.agentsim.budget.recorded import after, budget, gate, limit
+
+    within = gate(after(), budgets=[budget(limit("max-misses", 1))])
+    assert [finding.blame for finding in within.findings] == ["note"]
+    assert parse(github_text(within)) == []
+
+
 def test_the_last_line_is_the_outcome() -> None:
     assert github_text(gates.real()).splitlines()[-1] == "Budget broken: 3 broken, 1 not judged, 6 held"
     assert github_text(gates.all_held()) == "All budgets held: 0 broken, 0 not judged, 1 held\n"

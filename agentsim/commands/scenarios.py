@@ -33,8 +33,9 @@ def command(show: str | None, as_json: bool) -> ExitCode:
     if as_json:
         from agentsim.report.as_json import write_document
 
-        stories = [{"name": name, "story": story(name)} for name in names()]
-        write_document(sys.stdout, {"report": "scenarios", "scenarios": stories})
+        from agentsim.report.run_json import scenarios_document
+
+        write_document(sys.stdout, scenarios_document([(name, story(name)) for name in names()]))
         return ExitCode.OK
     from agentsim.report.paper import Paper, Style
 

@@ -29,6 +29,12 @@ def run_document(trials: Sequence[Trial], story: str) -> dict[str, Any]:
     }
 
 
+def scenarios_document(stories: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """The bundled scenarios: names and stories."""
+    listed = [{"name": name, "story": story} for name, story in stories]
+    return {"agentsim": __version__, "report": "scenarios", "version": 1, "scenarios": listed}
+
+
 def _trial(trial: Trial) -> dict[str, Any]:
     account = trial.whole
     return {
@@ -106,12 +112,9 @@ def _spread(values: Sequence[int], digits: int) -> dict[str, Any] | None:
     found = spread(values)
     if found is None:
         return None
-    return {
-        "count": found.count,
-        "typical": exact(found.typical, digits),
-        "tail_95": exact(found.tail, digits),
-        "largest": exact(found.largest, digits),
-    }
+    figures = {"typical": found.typical, "tail_95": found.tail, "largest": found.largest}
+    # Sizes are whole numbers, durations exact decimals in strings.
+    return {"count": found.count, **{name: exact(n, digits) if digits else n for name, n in figures.items()}}
 
 
 def _plain(value: Any) -> Any:

@@ -69,6 +69,7 @@ FORMATS = (
     Format("traces.claude_trace"),
     Format("traces.claude_code"),
     Format("traces.raw_bodies"),
+    Format("traces.codex"),
     Format("traces.pairs"),
 )
 """In the order in which they are tried: the most particular one first."""

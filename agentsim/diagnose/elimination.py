@@ -71,7 +71,7 @@ _REACHED = {
 
 def expiry(row: RowFacts, clock: Clock) -> tuple[str, str | None]:
     """Whether the parent's entry had run out when the row was sent: ``("no" | "edge" | "yes" | "unknown",
-    sentence)``."""
+    sentence)``. Where the provider publishes no fixed lifetime it is unknown, and the sentence says so."""
     parent = row.parent
     if parent is None:
         return "unknown", None
@@ -83,6 +83,9 @@ def expiry(row: RowFacts, clock: Clock) -> tuple[str, str | None]:
         elapsed = since_end if since_end is not None else since_start
     if elapsed is None:
         return "unknown", None
+    if parent.ttl is None and not row.fixed_lifetime:
+        since = since_end if since_end is not None else since_start
+        return "unknown", f"No fixed lifetime is published for this provider's cache; it was idle for {since} s."
     name = "one-hour" if ttl == ONE_HOUR else "five-minute" if ttl == FIVE_MINUTES else f"{ttl} s"
     both = " and ".join(
         text
@@ -136,7 +139,7 @@ def find_cause(row: RowFacts, memory: LaneMemory, clock: Clock, *, use_provider:
     if expired == "yes":
         if clock is DOCUMENTED_CLOCK:
             to_check.append("That the lifetime counts from the request's start, and that nothing refreshed the entry.")
-        return Finding(_expiry_code(parent), "implied", _leads(row), established, to_check)
+        return Finding(expiry_code(parent), "implied", leads(row), established, to_check)
     if row.appended is not None and row.appended > LOOKBACK:
         established.append(
             f"{row.appended} content blocks were appended since the previous request; a breakpoint finds an entry at "
@@ -145,11 +148,11 @@ def find_cause(row: RowFacts, memory: LaneMemory, clock: Clock, *, use_provider:
         return Finding("AS301", "implied", (), established, to_check)
     if equal:
         return _equal_but_lost(row, expired, established, to_check)
-    leads = _leads(row)
-    if leads:
-        established.append(_lead_sentence(row))
+    pointed = leads(row)
+    if pointed:
+        established.append(lead_sentence(row))
         to_check.append("A full recording of the request bodies would prove it.")
-        return Finding(leads[0], "implied", (*leads[1:], *_possible(level, row)), established, to_check)
+        return Finding(pointed[0], "implied", (*pointed[1:], *_possible(level, row)), established, to_check)
     if row.total < parent.warm:
         established.append(f"The prompt shrank by {parent.total - row.total:,} tokens with no mark in the log.")
         to_check.append("What was dropped or rewritten: compaction, pruning, or a restart that rebuilt the history.")
@@ -161,8 +164,9 @@ def find_cause(row: RowFacts, memory: LaneMemory, clock: Clock, *, use_provider:
         to_check.append("Whether the entry was readable yet: send the second request a little later and compare.")
         return Finding("AS501", "implied", _possible(level, row), established, to_check)
     if expired == "unknown":
-        established.append("The time since the previous request is not known.")
-        to_check.append("Whether the entry had expired: without times that cannot be excluded.")
+        if clock_sentence is None:
+            established.append("The time since the previous request is not known.")
+        to_check.append("Whether the entry had expired: that cannot be excluded.")
         found = _open(row, level, established, to_check, has_messages)
         return found._replace(alternatives=("AS201", "AS202", *found.alternatives))
     return _open(row, level, established, to_check, has_messages)
@@ -187,7 +191,8 @@ def _too_early(row: RowFacts) -> bool:
     return row.start < readable or (row.total == parent.total and row.start < readable + 2 * SECOND)
 
 
-def _expiry_code(parent: RowFacts) -> str:
+def expiry_code(parent: RowFacts) -> str:
+    """The code of an expiry, by the lifetime that the entry had."""
     if parent.ttl == ONE_HOUR:
         return "AS202"
     return "AS203" if parent.ttl_dropped else "AS201"
@@ -245,7 +250,7 @@ def _possible(level: str, row: RowFacts) -> tuple[str, ...]:
     return codes
 
 
-def _leads(row: RowFacts) -> tuple[str, ...]:
+def leads(row: RowFacts) -> tuple[str, ...]:
     """Causes that a mark in the log or a difference between two rows points to, the strongest first."""
     parent = row.parent
     codes: list[str] = []
@@ -260,7 +265,8 @@ def _leads(row: RowFacts) -> tuple[str, ...]:
     return tuple(codes)
 
 
-def _lead_sentence(row: RowFacts) -> str:
+def lead_sentence(row: RowFacts) -> str:
+    """What :func:`leads` rests on, in words."""
     parts: list[str] = []
     if "instructions_delta" in row.events or "tools_delta" in row.events:
         parts.append("the harness announced other tools or instructions")
@@ -281,7 +287,7 @@ def _provider(row: RowFacts, expired: str, established: list[str], to_check: lis
     if reason == "previous_message_not_found":
         established.append("The provider no longer knew the previous request.")
         if expired in ("yes", "edge", "unknown"):
-            code = _expiry_code(parent) if expired != "edge" else "AS204"
+            code = expiry_code(parent) if expired != "edge" else "AS204"
             return Finding(code, "provider", (), established, to_check)
         to_check.append("Why the provider lost its record within the entry's lifetime.")
         return Finding("AS902" if row.read == 0 else "AS901", "provider", ("AS503",), established, to_check)
@@ -291,7 +297,7 @@ def _provider(row: RowFacts, expired: str, established: list[str], to_check: lis
         return None
     established.append(f"The provider compared the two requests and says: {reason.replace('_', ' ')}.")
     code = "AS122" if known == "AS130" and "clearing" in row.events else known
-    also = (_expiry_code(parent),) if expired == "yes" else ()
+    also = (expiry_code(parent),) if expired == "yes" else ()
     if row.diagnosis.missed_tokens is not None:
         established.append(f"By its estimate {row.diagnosis.missed_tokens:,} tokens follow the first difference.")
     to_check.append("Which block it was: the log does not hold that part of the request; record full bodies to see it.")

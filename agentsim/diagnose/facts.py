@@ -15,17 +15,20 @@ class RowFacts:
     the log holds a placeholder. ``ttl`` is the lifetime in seconds of the entry at the end of this request's prompt, as
     far as its writes or its ancestors' tell; ``ttl_dropped`` is True when its lane wrote a longer one before.
     ``appended`` counts content blocks since the parent's prompt. ``head_tokens`` is the size of tools and system, where
-    known.
+    known. ``automatic`` is True for a cache that finds prefixes by itself and reports no writes, in steps of ``step``
+    tokens; ``fixed_lifetime`` is False where the provider publishes none.
     """
 
     __slots__ = (
         "appended",
+        "automatic",
         "calls",
         "diagnosis",
         "effort",
         "end",
         "events",
         "first_token",
+        "fixed_lifetime",
         "fresh",
         "head_tokens",
         "id",
@@ -36,6 +39,7 @@ class RowFacts:
         "provider",
         "read",
         "start",
+        "step",
         "stop_reason",
         "total",
         "ttl",
@@ -70,6 +74,9 @@ class RowFacts:
         self.head_tokens: int | None = None
         self.first_token: int | None = None
         self.provider = "anthropic"
+        self.automatic = False
+        self.fixed_lifetime = True
+        self.step = 1
 
 
 class LaneMemory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentsim.diagnose.automatic import steps_of
 from agentsim.diagnose.facts import FIVE_MINUTES, ONE_HOUR, RowFacts
 from agentsim.session import EventKind, Request, Session, Usage
 
@@ -15,6 +16,7 @@ def facts_of(session: Session) -> list[RowFacts]:
     by_id: dict[str, RowFacts] = {}
     head_tokens: int | None = None
     rows: list[RowFacts] = []
+    automatic: dict[tuple[str, str], list[RowFacts]] = {}
     for request in session.requests:
         row = _facts(request)
         row.events = tuple(events.get(request.id, ()))
@@ -26,6 +28,12 @@ def facts_of(session: Session) -> list[RowFacts]:
         row.head_tokens = head_tokens
         by_id[request.id] = row
         rows.append(row)
+        if row.automatic:
+            automatic.setdefault((request.lane, request.model), []).append(row)
+    for alike in automatic.values():
+        step = steps_of(alike)
+        for row in alike:
+            row.step = step
     return rows
 
 
@@ -38,6 +46,8 @@ def _facts(request: Request) -> RowFacts:
     if usage.write is None and request.provider != "anthropic":
         # Automatic caches report no writes: all that was sent may be read next time.
         row.warm = row.total
+        row.automatic = True
+    row.fixed_lifetime = request.provider == "anthropic" or "claude" in request.model.lower()
     row.first_token = request.first_token
     row.start = request.start
     row.end = request.end

@@ -7,6 +7,7 @@ or a loss, whose cause :mod:`agentsim.diagnose.elimination` looks for.
 
 from __future__ import annotations
 
+from agentsim.diagnose.automatic import judge_automatic
 from agentsim.diagnose.elimination import LOOKBACK, Clock, Finding, expiry, find_cause
 from agentsim.diagnose.facts import LaneMemory, RowFacts
 from agentsim.verdict import Kind, Prediction, Verdict
@@ -22,7 +23,10 @@ _LOST_BEFORE = frozenset({"first", "miss", "compaction"})
 
 def judge_row(row: RowFacts, memory: LaneMemory, clock: Clock, *, use_provider: bool, has_messages: bool) -> Verdict:
     """The verdict on one row, without its price. Learns from the row for the ones after it in its lane."""
-    verdict = _judge(row, memory, clock, use_provider, has_messages)
+    if row.automatic:
+        verdict = judge_automatic(row, memory, clock)
+    else:
+        verdict = _judge(row, memory, clock, use_provider, has_messages)
     memory.learn(row, lost=verdict.kind in _LOST_BEFORE)
     return verdict
 

@@ -1,0 +1,67 @@
+"""How formats count input: with the cached part or without it. Each reader names its convention; nothing is guessed.
+
+OpenAI, Gemini, Codex, OpenHands and others report all input and, beside it, how much of that was cached. Anthropic, Pi,
+OpenCode and others report disjoint parts. Both end here as a :class:`Usage` without overlap, or not at all: counters
+that contradict their convention cost their row (:class:`BadRow`), they are not bent until they fit.
+"""
+
+from __future__ import annotations
+
+from agentsim.session import Usage
+from traces.records import BadRow
+
+
+def input_includes_cached(total: int | None, read: int | None, write: int | None, output: int | None) -> Usage:
+    """Usage where ``total`` holds the tokens read from and written to a cache as well.
+
+    The lifetime of writes is not known. Raises BadRow when more was read and written than sent.
+    """
+    fresh = None
+    if total is not None:
+        fresh = total - (read or 0) - (write or 0)
+        if fresh < 0:
+            raise BadRow("bad counter", "more input was read from and written to a cache than there was input")
+    return Usage(fresh=fresh, read=read, write_other=write, output=output)
+
+
+def input_excludes_cached(fresh: int | None, read: int | None, write: int | None, output: int | None) -> Usage:
+    """Usage where the parts are disjoint, as they stand. The lifetime of writes is not known."""
+    return Usage(fresh=fresh, read=read, write_other=write, output=output)
+
+
+def is_empty(usage: Usage) -> bool:
+    """True when nothing was counted, or only zeros: a call that was aborted, or a server that does not count."""
+    return not (usage.total_input or usage.output)
+
+
+PROVIDERS = {
+    "openai-codex": "openai",
+    "openai-responses": "openai",
+    "openai-native": "openai",
+    "chatgpt": "openai",
+    "claude": "anthropic",
+    "claude-code": "anthropic",
+    "gemini": "google",
+    "gemini-cli": "google",
+    "google-gemini-cli": "google",
+    "google-generative-ai": "google",
+    "deepseek-official": "deepseek",
+}
+"""Names under which logs know a provider, and the name that rules and prices know it by."""
+
+
+def provider_name(name: str | None, unknown: str) -> str:
+    """The provider's usual name; ``unknown`` where the log names none."""
+    if not name:
+        return unknown
+    name = name.strip().lower()
+    return PROVIDERS.get(name, name)
+
+
+def reports_writes(provider: str, model: str) -> bool:
+    """Whether a zero in a counter of writes means that nothing was written.
+
+    Only caches with breakpoints of the caller's own report writes. Logs with one shape for all providers fill the
+    counter with 0 for those that have none; that 0 is no measurement.
+    """
+    return provider == "anthropic" or "claude" in model.lower()

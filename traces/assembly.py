@@ -78,7 +78,13 @@ class Assembly:
         """The session, its requests in order of their start as far as that is known."""
         requests = self.requests
         if all(request.start is not None or request.end is not None for request in requests):
-            requests = sorted(requests, key=lambda request: (request.start or request.end or 0, request.end or 0))
+            places: dict[str, tuple[int, int]] = {}
+            for request in requests:
+                start = request.start if request.start is not None else request.end or 0
+                # Clocks jump; a request still comes after the one it grew from.
+                after = places.get(request.parent or "", (start, 0))
+                places[request.id] = max(after, (start, request.end or 0))
+            requests = sorted(requests, key=lambda request: places[request.id])
         for lane, events in self._waiting.items():
             if lane in self._lanes:
                 self._events += events
@@ -106,7 +112,11 @@ class Assembly:
 
 
 def _changes(before: Request | None, after: Request) -> list[Event]:
-    if before is None:
+    if before is None or (
+        before.model == after.model
+        and before.settings == after.settings
+        and before.harness_version == after.harness_version
+    ):
         return []
     effort = [dict(request.settings).get("effort") for request in (before, after)]
     pairs: tuple[tuple[EventKind, str | None, str | None], ...] = (

@@ -31,7 +31,7 @@ def input_excludes_cached(fresh: int | None, read: int | None, write: int | None
 
 def is_empty(usage: Usage) -> bool:
     """True when nothing was counted, or only zeros: a call that was aborted, or a server that does not count."""
-    return not (usage.total_input or usage.output)
+    return not (usage.fresh or usage.read or usage.write_5m or usage.write_1h or usage.write_other or usage.output)
 
 
 PROVIDERS = {
@@ -65,3 +65,11 @@ def reports_writes(provider: str, model: str) -> bool:
     counter with 0 for those that have none; that 0 is no measurement.
     """
     return provider == "anthropic" or "claude" in model.lower()
+
+
+def check_excludes_cached(fresh: int | None, cached: int | None, output: int | None, total: int | None) -> None:
+    """Raise BadRow when a row's own total says that its input holds the cached part after all."""
+    if total is None or fresh is None or not cached:
+        return
+    if total == fresh + (output or 0):
+        raise BadRow("bad counter", "the total says that cached tokens are part of the input here")

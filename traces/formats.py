@@ -70,6 +70,7 @@ FORMATS = (
     Format("traces.claude_code"),
     Format("traces.raw_bodies"),
     Format("traces.codex"),
+    Format("traces.pi"),
     Format("traces.pairs"),
 )
 """In the order in which they are tried: the most particular one first."""

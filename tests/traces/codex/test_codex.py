@@ -189,7 +189,9 @@ def test_an_archived_copy_of_a_thread_counts_once(tmp_path):
 
 def test_it_is_told_from_other_formats(tmp_path):
     path = three_calls().write(tmp_path / "anything.log")
-    assert detect(path).name == "codex"
+    found = detect(path)
+    assert found is not None
+    assert found.name == "codex"
     spaced = tmp_path / "spaced.jsonl"
     spaced.write_text("\n".join(json.dumps(line) for line in three_calls().lines))
     assert [len(session.requests) for session in read(spaced)] == [3]

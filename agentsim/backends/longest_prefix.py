@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from agentsim.backends import Served
 from agentsim.prompt import Prompt
-from agentsim.providers import ProviderRules, rules_for
+from agentsim.providers import ProviderRules
 from agentsim.session import Request, Usage
 
 SECOND = 10**9
@@ -76,7 +76,10 @@ class LongestPrefixProvider:
         key = (request.provider, request.model, now // _DAY)
         rules = self._known.get(key)
         if rules is None:
-            rules = self._known[key] = rules_for(request.provider, request.model, now)
+            from agentsim.providers.document import load_rules  # pydantic, and reading the file
+
+            # By the provider and not by the model's name: this is how its API counts, whatever it serves.
+            rules = self._known[key] = load_rules(request.provider).resolve(request.model, now, None)
             if rules.matching != "longest_prefix":
                 raise ValueError(f"the rules of {request.provider} match by {rules.matching}")
         return rules

@@ -40,8 +40,9 @@ def events(answer: Answer) -> Iterator[Event]:
         yield _event("content_block_stop", out, index=index)
     delta = {"stop_reason": answer.reply.stop, "stop_sequence": None}
     told = {name: value for name, value in usage.items() if name not in ("service_tier", "inference_geo")}
-    yield _event("message_delta", answer.reply.tokens, delta=delta, usage=told)
-    yield _event("message_stop", answer.reply.tokens)
+    out = max(out, answer.reply.tokens)
+    yield _event("message_delta", out, delta=delta, usage=told)
+    yield _event("message_stop", out)
 
 
 def _message(answer: Answer, content: list[Any], stop: str | None, usage: dict[str, Any]) -> dict[str, Any]:

@@ -113,19 +113,20 @@ class MessagesBodies:
         sent: Sent = decode(_sent, body)
         if self._checked:
             check(sent)
-        elif not sent.messages:
-            raise Refusal(400, "at least one message is required", path="messages")
         return sent
 
     def counted(self, body: bytes) -> Counted:
         """The parts of a request to count tokens. Raises Refusal (400)."""
         counted: Counted = decode(_counted, body)
+        _check_roles(counted.messages)
         return counted
 
     def prompt(
         self, body: bytes, sent: Counted, conversation: Conversation | None
     ) -> tuple[Prompt, tuple[tuple[str, str], ...]]:
         """The prompt and the settings of a body. Raises Refusal (400)."""
+        if not sent.messages:
+            raise Refusal(400, "at least one message is required", path="messages")
         factor = family_factor(sent.model)
         reader = self._readers.get(factor)
         if reader is None:
@@ -186,9 +187,8 @@ def check(sent: Sent) -> None:
     if isinstance(sent.system, list):
         for index, block in enumerate(sent.system):
             _check_block(block, f"system[{index}]")
+    _check_roles(sent.messages)
     for index, message in enumerate(sent.messages):
-        if message.role not in ("user", "assistant", "system"):
-            raise Refusal(400, "must be user, assistant or system", path=f"messages[{index}].role")
         if isinstance(message.content, list):
             for part, block in enumerate(message.content):
                 _check_block(block, f"messages[{index}].content[{part}]")
@@ -200,6 +200,12 @@ def check(sent: Sent) -> None:
             raise Refusal(400, "must be at least 1024", path="thinking.budget_tokens")
         if thinking.budget_tokens >= sent.max_tokens:
             raise Refusal(400, "must be less than max_tokens", path="thinking.budget_tokens")
+
+
+def _check_roles(messages: list[SentMessage]) -> None:
+    for index, message in enumerate(messages):
+        if message.role not in ("user", "assistant", "system"):
+            raise Refusal(400, "must be user, assistant or system", path=f"messages[{index}].role")
 
 
 def _check_block(block: SentBlock, path: str) -> None:

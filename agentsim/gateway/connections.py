@@ -38,6 +38,7 @@ class Connection(HttpToolsProtocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._in_head = True
+        self._refused = False
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -49,17 +50,30 @@ class Connection(HttpToolsProtocol):
         """Take bytes in, within the limits."""
         if self._in_head:
             self._head_bytes += len(data)
-        super().data_received(data)
-        if self._in_head and self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
-            self.transport.write(_TOO_LARGE)
-            self.transport.close()
+        if not self._refused:
+            super().data_received(data)
+        if self._in_head and self._head_bytes > HEAD_BYTES:
+            self._refuse()
 
     def on_headers_complete(self) -> None:
         """The head is whole."""
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > HEAD_BYTES:
+            self._refuse()
+            return
         self._head_came()
         self._in_head = False
         self._head_bytes = 0
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of a body."""
+        if not self._refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The end of a request."""
+        if not self._refused:
+            super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Wait for the next head."""
@@ -67,6 +81,12 @@ class Connection(HttpToolsProtocol):
         super().on_response_complete()
         if not self.transport.is_closing() and self.cycle is not None and self.cycle.response_complete:
             self._await_head()
+
+    def _refuse(self) -> None:
+        self._refused = True
+        if not self.transport.is_closing():
+            self.transport.write(_TOO_LARGE)
+            self.transport.close()
 
     def _await_head(self) -> None:
         self._idle[self] = None

@@ -60,5 +60,6 @@ def recording(upstream: str, *, port: int = 0, trace: str, fingerprint: bool = F
     """An endpoint that records what it passes on to ``upstream``, the address of a real provider. Raises PortTaken."""
     secrets = Secrets()
     recorder = Recorder(Trace(trace, fingerprint=fingerprint, redact=secrets.redact))
-    app = Guarded(Relay(upstream, recorder), secrets, only_json=False)
-    return RecordingEndpoint(Running(app, loopback_sockets(port)), recorder)
+    relay = Relay(upstream, recorder)
+    app = Guarded(relay, secrets, only_json=False)
+    return RecordingEndpoint(Running(app, loopback_sockets(port), relay.close), recorder)

@@ -77,6 +77,11 @@ class Relay:
         finally:
             gone.cancel()
 
+    async def close(self) -> None:
+        """Close the connections to the upstream."""
+        if self._client is not None:
+            await self._client.aclose()
+
     async def _pass_back(
         self, response: httpx2.Response, recording: Recording | None, send: Send, gone: asyncio.Future[None]
     ) -> None:

@@ -82,14 +82,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 def tokens_of(parts: tuple[Part, ...], model: str) -> int:
     """About how many tokens a reply takes; at least one unless it is empty."""
-    count = 0
-    for part in parts:
-        if isinstance(part, Use):
-            text = part.input if isinstance(part.input, str) else msgspec.json.encode(part.input).decode()
-            count += estimate_quickly(part.tool) + estimate_quickly(text)
-        else:
-            count += estimate_quickly(part.text)
-    return scale(count, model)
+    return sum(scale(_estimate(part), model) for part in parts)
+
+
+def _estimate(part: Part) -> int:
+    if not isinstance(part, Use):
+        return estimate_quickly(part.text)
+    text = part.input if isinstance(part.input, str) else msgspec.json.encode(part.input).decode()
+    return estimate_quickly(part.tool) + estimate_quickly(text)
 
 
 def pieces(text: str, size: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -65,10 +65,13 @@ class _Server(uvicorn.Server):
 
 
 class Running:
-    """A server on its sockets. ``url`` is where it can be reached."""
+    """A server on its sockets. ``url`` is where it can be reached; ``closing`` is awaited when it has stopped."""
 
-    def __init__(self, app: ASGIApp, sockets: list[socket.socket]) -> None:
+    def __init__(
+        self, app: ASGIApp, sockets: list[socket.socket], closing: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         self.sockets = sockets
+        self._closing = closing
         self.port: int = sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         # No access log, and nothing of a request in any other: what clients send is private.
@@ -121,7 +124,14 @@ class Running:
 
     def _serve(self) -> None:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(self._server.serve(sockets=self.sockets))
+            runner.run(self._serve_and_close())
+
+    async def _serve_and_close(self) -> None:
+        try:
+            await self._server.serve(sockets=self.sockets)
+        finally:
+            if self._closing is not None:
+                await self._closing()
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -175,8 +175,8 @@ def test_completion_scripts_name_the_program(shell: str, capsys: pytest.CaptureF
 
 
 def test_completion_offers_commands() -> None:
-    done = run(_AGENTSIM_COMPLETE="bash_complete", COMP_WORDS="agentsim re", COMP_CWORD="1")
-    assert done.stdout.split() == ["plain,replay"]
+    done = run(_AGENTSIM_COMPLETE="bash_complete", COMP_WORDS="agentsim sum", COMP_CWORD="1")
+    assert done.stdout.split() == ["plain,summary"]
 
 
 def test_completion_offers_files_and_codes() -> None:

@@ -9,6 +9,7 @@ MAY_WRITE = {
     "agentsim/report/as_json.py": "JSON, which is ASCII",
     "agentsim/report/progress.py": "the bar, whose label is cleaned",
     "agentsim/report/output.py": "formats that clean what they hold: JUnit, SARIF, annotations, Markdown",
+    "agentsim/report/perfetto.py": "JSON, which is ASCII",
     "agentsim/cli.py": "the help and a newline",
     "agentsim/commands/completion.py": "a script of click's",
     "agentsim/commands/schema.py": "a schema of our own, in ASCII",

@@ -48,7 +48,20 @@ _STOP_WORDS = ("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_tur
 _MISS_WORDS = ("model_changed", "system_changed", "tools_changed", "messages_changed", "previous_message_not_found")
 _OTHER_WORDS = ("unavailable", "model_context_window_exceeded", "tools", "system", "messages", "user", "assistant")
 _WORDS = frozenset((*_SETTING_WORDS, *_CHOICE_WORDS, *_TIER_WORDS, *_STOP_WORDS, *_MISS_WORDS, *_OTHER_WORDS))
-_MAKERS = frozenset(("agentsim", "agentsim/1", "anthropic", "claude-code", "claude-trace", "pairs", "raw-bodies"))
+_MAKERS = frozenset(
+    (
+        "agentsim",
+        "agentsim/1",
+        "anthropic",
+        "claude-code",
+        "claude-trace",
+        "codex",
+        "openai",
+        "pairs",
+        "pi",
+        "raw-bodies",
+    )
+)
 _OPEN_SETTINGS = frozenset(("citations", "effort", "images_present", "speed", "thinking", "tool_choice"))
 _VERSION = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6}){1,3}([-+](alpha|beta|rc|dev|next)?[.0-9]{0,12})?")
 _ACCOUNT = re.compile(r"[0-9]{12}")

@@ -208,14 +208,14 @@ def test_a_stream_is_not_gathered(tmp_path: Path) -> None:
     with (
         serving(tmp_path, replier=Script(after="word " * 60), pace=Pace.of(0, 100)) as upstream,
         passing(tmp_path, upstream.url) as relay,
+        socket.create_connection(("127.0.0.1", relay.port), timeout=10) as client,
     ):
-        with socket.create_connection(("127.0.0.1", relay.port), timeout=10) as client:
-            head = f"POST /v1/messages HTTP/1.1\r\nHost: localhost:{relay.port}\r\nContent-Type: application/json\r\n"
-            client.sendall(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
-            arrivals, got = [], b""
-            while b"message_stop" not in got:
-                got += client.recv(65536)
-                arrivals.append(time.perf_counter())
+        head = f"POST /v1/messages HTTP/1.1\r\nHost: localhost:{relay.port}\r\nContent-Type: application/json\r\n"
+        client.sendall(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+        arrivals, got = [], b""
+        while b"message_stop" not in got:
+            got += client.recv(65536)
+            arrivals.append(time.perf_counter())
     assert len(arrivals) > 8
     assert arrivals[-1] - arrivals[0] > 0.3, "over the 0.7 seconds that the upstream takes"
 

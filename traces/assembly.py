@@ -7,12 +7,12 @@ request that comes after it in its lane. A request grows from the last one of it
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
 from agentsim.session import Completeness, Event, EventKind, Lane, Problem, Purpose, Request, Session
-from traces.records import Tally, TraceError
+from traces.records import Tally, TraceError, tell_or_raise
 
 MAIN = "main"
 """The lane of the conversation with the person."""
@@ -152,3 +152,18 @@ def refuse_empty(session: Session, path: str, wanted: str, problems: list[Proble
     first = session.problems[0] if session.problems else None
     why = f" (line {first.line}: {first.reason})" if first is not None else ""
     raise TraceError(path, f"no {wanted} in it{why}", "check that this is the whole log")
+
+
+def read_each(
+    paths: Sequence[str], problems: list[Problem] | None, read: Callable[[str], Session], wanted: str
+) -> Iterator[Session]:
+    """The session of each file. What is wrong with a file is told; without ``problems`` its OSError is raised."""
+    for path in paths:
+        try:
+            session = read(path)
+            refuse_empty(session, path, wanted, problems)
+        except OSError as error:
+            tell_or_raise(error, path, problems)
+            continue
+        if session.requests:
+            yield session

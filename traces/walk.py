@@ -11,6 +11,10 @@ from agentsim.session import Problem
 LOG_ENDS = (".jsonl", ".ndjson", ".request.json", ".response.json")
 """In a folder only files with these ends are looked at; a file that was named is taken whatever its name."""
 
+QUIET_ENDS = (".json", ".traj", ".db")
+"""Ends that many other files have as well: such a file in a folder is looked at, and nothing is said when it is of no
+known format."""
+
 MAX_DEPTH = 64
 
 
@@ -52,7 +56,7 @@ def _walk(
             if entry.is_dir():
                 if depth < MAX_DEPTH:
                     _walk(entry.path, depth + 1, found, entered, tell)
-            elif entry.name.endswith(LOG_ENDS) and entry.is_file():
+            elif entry.name.endswith((*LOG_ENDS, *QUIET_ENDS)) and entry.is_file():
                 found.setdefault(entry.path, False)
         except OSError as error:
             tell(_unreadable(entry.path, error))

@@ -12,6 +12,7 @@ from agentsim.policies.rewriting import (
     from_outside,
     made_block,
     moved,
+    suffix,
     with_parents,
     with_requests,
 )
@@ -65,7 +66,9 @@ def compacted(session: Session, when: When, summary_tokens: int, instruction_tok
                 summary = made_block("summary", "messages", summary_tokens, prompt.chain(shared), role="user")
                 cut = _Cut(shared, prompt.chain(shared), head_of(prompt), summary)
         cuts[request.id] = cut
-        new = prompt if cut is None else _shortened(prompt, cut, sent.get(parent.id) if parent is not None else None)
+        new = prompt
+        if cut is not None and parent is not None:
+            new = _shortened(prompt, cut, parent if cuts[parent.id] is cut else None, sent[parent.id])
         sent[request.id] = new
         requests.append(changed(request, new))
     return with_requests(session, requests)
@@ -105,10 +108,8 @@ def _warm(prompt: Prompt) -> int:
     return max((marker.position for marker in prompt.breakpoints), default=len(prompt) - 1) + 1
 
 
-def _shortened(prompt: Prompt, cut: _Cut, before: Prompt | None) -> Prompt:
-    blocks = [prompt[position] for position in range(cut.head)]
-    blocks.append(cut.summary)
-    blocks += [prompt[position] for position in range(cut.length, len(prompt))]
+def _shortened(prompt: Prompt, cut: _Cut, parent: Request | None, before: Prompt) -> Prompt:
+    """A prompt under a cut. ``parent`` is the request before where it was under the same cut, sent as ``before``."""
     shift = cut.length - cut.head - 1
 
     def place(position: int) -> int:
@@ -117,11 +118,9 @@ def _shortened(prompt: Prompt, cut: _Cut, before: Prompt | None) -> Prompt:
         return position - shift if position >= cut.length else -1
 
     markers: list[Breakpoint] = moved(prompt.breakpoints, place)
-    if before is not None:
-        shared = 0
-        for old, new in zip(before, blocks, strict=False):
-            if old.digest != new.digest:
-                break
-            shared += 1
-        return before.replace_after(shared, blocks[shared:], markers)
-    return Prompt.of(blocks, markers)
+    shared = parent.prompt.common_length(prompt) if parent is not None and parent.prompt is not None else 0
+    if shared >= cut.length:
+        return before.replace_after(shared - shift, suffix(prompt, shared), markers)
+    kept = min(before.common_length(prompt), cut.head)
+    blocks = [prompt[position] for position in range(kept, cut.head)]
+    return before.replace_after(kept, [*blocks, cut.summary, *suffix(prompt, cut.length)], markers)

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import msgspec
 
+from agentsim.policies.insertions import Layout, laid_out, shared_messages
 from agentsim.policies.policy import Policy
-from agentsim.policies.rewriting import Regrown, changed, from_outside, made_block, moved, with_parents
+from agentsim.policies.rewriting import Regrown, changed, from_outside, made_block, with_parents
 from agentsim.prompt import Block, Prompt
 from agentsim.session import Request, Session
 
@@ -59,6 +60,7 @@ class DeferredTools(Policy, frozen=True, kw_only=True):
         """Freeze the tools of each lane, and append what comes later."""
         grown = Regrown()
         states: dict[str, _Tools] = {}
+        layouts: dict[str, Layout] = {}
         requests = []
         for request, parent in with_parents(session):
             if request.prompt is None or from_outside(request):
@@ -67,7 +69,9 @@ class DeferredTools(Policy, frozen=True, kw_only=True):
             before = states.get(parent.id) if parent is not None else None
             state = self._state(request, parent, before)
             states[request.id] = state
-            requests.append(changed(request, _prompt(grown, request, state)))
+            was = layouts.get(parent.id) if parent is not None else None
+            layout = layouts[request.id] = was if was is not None and state == before else _layout(state)
+            requests.append(changed(request, laid_out(grown, request, layout, parent, was)))
         return msgspec.structs.replace(session, requests=tuple(requests))
 
     def _state(self, request: Request, parent: Request | None, before: _Tools | None) -> _Tools:
@@ -81,7 +85,7 @@ class DeferredTools(Policy, frozen=True, kw_only=True):
         if parent.lane != request.lane and tools != _tools_of(parent.prompt):  # a lane with tools of its own
             return _Tools(tools, [], self.placeholder)
         head = prompt.section_end("system")
-        kept = _shared_messages(parent.prompt, prompt) if before.added else 0
+        kept = shared_messages(parent.prompt, prompt) if before.added else 0
         known = {block.digest for block in before.fixed} | {block.digest for _, block in before.added}
         new = [block for block in tools if block.digest not in known]
         if not self.wants(request) and tools != _tools_of(parent.prompt):
@@ -111,15 +115,6 @@ def _tools_of(prompt: Prompt) -> list[Block]:
     return [prompt[position] for position in range(prompt.section_end("tools"))]
 
 
-def _shared_messages(one: Prompt, other: Prompt) -> int:
-    """How many leading message blocks two prompts share, whatever stands in front of them."""
-    first, second = one.section_end("system"), other.section_end("system")
-    count, most = 0, min(len(one) - first, len(other) - second)
-    while count < most and one[first + count].digest == other[second + count].digest:
-        count += 1
-    return count
-
-
 def _changing_lanes(session: Session) -> set[str]:
     """Lanes in which a request has other tools than its parent, not only in another order."""
     lanes: set[str] = set()
@@ -137,25 +132,13 @@ def _changing_lanes(session: Session) -> set[str]:
     return lanes
 
 
-def _prompt(grown: Regrown, request: Request, state: _Tools) -> Prompt:
-    prompt = request.prompt
-    assert prompt is not None
-    tools, system = prompt.section_end("tools"), prompt.section_end("system")
-    blocks = [SCAFFOLD] * state.scaffold + state.fixed
-    front = len(blocks)
-    blocks += [prompt[position] for position in range(tools, system)]
-    places = [min(position, front - 1) for position in range(tools)]
-    places += range(front, len(blocks))
-    late: dict[int, list[Block]] = {}
-    for after, block in state.added:
-        late.setdefault(after, []).append(block)
-    last = len(prompt) - system
-    for number in range(last + 1):
-        if number:
-            places.append(len(blocks))
-            blocks.append(prompt[system + number - 1])
-        for tool in late.get(number, ()):
-            blocks.append(msgspec.structs.replace(tool, section="messages", role="system", message=None, part=None))
-        if number and number in late:
-            places[-1] = len(blocks) - 1  # a marker on that block stands behind what was found there
-    return grown.grow(request, blocks, moved(prompt.breakpoints, places.__getitem__))
+def _layout(state: _Tools) -> Layout:
+    late = sorted(state.added, key=lambda entry: entry[0])
+    return Layout(
+        front=tuple([SCAFFOLD] * state.scaffold + state.fixed),
+        inserted=tuple(
+            (after, (msgspec.structs.replace(block, section="messages", role="system", message=None, part=None),))
+            for after, block in late
+        ),
+        behind=True,
+    )

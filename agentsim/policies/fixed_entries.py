@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import msgspec
 
+from agentsim.policies.insertions import Layout, laid_out, shared_messages
 from agentsim.policies.policy import Policy
-from agentsim.policies.rewriting import Regrown, from_outside, made_block, moved, with_parents, with_requests
+from agentsim.policies.rewriting import Regrown, from_outside, made_block, with_parents, with_requests
 from agentsim.prompt import Block, Breakpoint, Prompt
 from agentsim.session import Request, Session, Usage
 
@@ -48,7 +49,9 @@ class FixedEntries(Policy, frozen=True, kw_only=True):
     def rewrite(self, session: Session) -> Session:
         """Replace the tools, append descriptions at first use, add the searches."""
         grown = Regrown()
-        entries = [made_block(name, "tools", self.entry_tokens, kind="tool") for name in ("search_tools", "call_tool")]
+        names = ("search_tools", "call_tool")
+        entries = tuple(made_block(name, "tools", self.entry_tokens, kind="tool") for name in names)
+        layouts: dict[str, Layout] = {}
         found: dict[str, dict[bytes, int]] = {}
         requests: list[Request] = []
         for request, parent in with_parents(session):
@@ -65,32 +68,25 @@ class FixedEntries(Policy, frozen=True, kw_only=True):
             for tool in news:
                 known[tool.digest] = start
             found[request.id] = known
-            blocks, places = self._blocks(prompt, entries, known)
-            new = grown.grow(request, blocks, moved(prompt.breakpoints, places.__getitem__))
+            was = layouts.get(parent.id) if parent is not None else None
+            layout = layouts[request.id] = self._layout(prompt, entries, known)
+            new = laid_out(grown, request, layout, parent, was)
             if news and self.searches and parent is not None and request.start is not None:
-                end = places[prompt.section_end("system") + start] if start < len(prompt) - _head(prompt) else len(new)
+                end = len(new) - (len(prompt) - prompt.section_end("system") - start)
                 requests.append(self._search(request, parent, new, end))
             requests.append(msgspec.structs.replace(request, prompt=new))
         return with_requests(session, requests)
 
-    def _blocks(self, prompt: Prompt, entries: list[Block], known: dict[bytes, int]) -> tuple[list[Block], list[int]]:
-        """The blocks under the policy, and where each old position went."""
-        tools, head = prompt.section_end("tools"), _head(prompt)
-        blocks = list(entries)
-        places = [len(blocks) - 1] * tools
-        late: dict[int, list[Block]] = {}
-        for position in range(tools):
+    def _layout(self, prompt: Prompt, entries: tuple[Block, ...], known: dict[bytes, int]) -> Layout:
+        """The entries instead of the tools, and each tool that was found where it was first needed."""
+        late: list[tuple[int, tuple[Block, ...]]] = []
+        for position in range(prompt.section_end("tools")):
             tool = prompt[position]
             if tool.digest in known:
-                late.setdefault(known[tool.digest], []).append(tool)
-        for position in range(tools, len(prompt)):
-            for tool in late.get(position - head, ()):
                 words = made_block(f"search for {tool.name}", "messages", self.search_tokens, kind="tool_use")
                 answer = msgspec.structs.replace(tool, section="messages", kind="tool_result", message=None, part=None)
-                blocks += [msgspec.structs.replace(words, role="assistant"), answer]
-            places.append(len(blocks))
-            blocks.append(prompt[position])
-        return blocks, places
+                late.append((known[tool.digest], (msgspec.structs.replace(words, role="assistant"), answer)))
+        return Layout(front=entries, inserted=tuple(sorted(late, key=lambda entry: entry[0])), behind=False)
 
     def _search(self, request: Request, parent: Request, prompt: Prompt, end: int) -> Request:
         """The request whose answer is the call that the recorded one was sent with: it ends with the descriptions."""
@@ -121,11 +117,7 @@ def _kept(parent: Request | None, prompt: Prompt) -> int:
     """How many leading message blocks the parent had already."""
     if parent is None or parent.prompt is None:
         return 0
-    before, head, start = parent.prompt, _head(prompt), _head(parent.prompt)
-    count, most = 0, min(len(before) - start, len(prompt) - head)
-    while count < most and before[start + count].digest == prompt[head + count].digest:
-        count += 1
-    return count
+    return shared_messages(parent.prompt, prompt)
 
 
 def _first_uses(prompt: Prompt, start: int, known: dict[bytes, int]) -> list[Block]:

@@ -60,6 +60,7 @@ class PruneBatched(Policy, frozen=True, kw_only=True):
         """Show cleared blocks in full until enough clearings have come together."""
         grown = Regrown()
         lanes: dict[str, _Lane] = {}
+        known: dict[str, dict[Spot, Block]] = {}
         requests = []
         for request, parent in with_parents(session):
             prompt = request.prompt
@@ -75,8 +76,18 @@ class PruneBatched(Policy, frozen=True, kw_only=True):
                 if self.every and lane.waiting >= self.every:
                     lane.waiting = 0
                     lane.full.clear()
-            blocks = [lane.full.get((place, block.digest), block) for place, block in enumerate(prompt)]
-            requests.append(changed(request, grown.grow(request, blocks, prompt.breakpoints)))
+            shared = parent.prompt.common_length(prompt) if parent is not None and parent.prompt is not None else 0
+            if parent is None or lane.full != known.get(parent.id):
+                shared = 0  # other blocks are shown in full than in the request before
+            known[request.id] = dict(lane.full)
+            blocks = [
+                lane.full.get((place, prompt[place].digest), prompt[place]) for place in range(shared, len(prompt))
+            ]
+            if parent is not None and shared:
+                new = grown.continued(request, parent, shared, blocks, prompt.breakpoints)
+            else:
+                new = grown.grow(request, blocks, prompt.breakpoints)
+            requests.append(changed(request, new))
         return msgspec.structs.replace(session, requests=tuple(requests))
 
 

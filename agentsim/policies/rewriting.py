@@ -104,11 +104,24 @@ class Regrown:
         self._by_id[request.id] = self._lanes[request.lane] = prompt
         return prompt
 
+    def continued(
+        self, request: Request, parent: Request, keep: int, blocks: Sequence[Block], markers: Iterable[Breakpoint]
+    ) -> Prompt:
+        """A prompt that keeps so many blocks of what its parent was made into, and has these behind them."""
+        prompt = self._by_id[parent.id].replace_after(keep, blocks, markers)
+        self._by_id[request.id] = self._lanes[request.lane] = prompt
+        return prompt
+
     def keep(self, request: Request) -> Prompt:
         """Remember a request whose prompt stays as it is."""
         assert request.prompt is not None
         self._by_id[request.id] = self._lanes[request.lane] = request.prompt
         return request.prompt
+
+
+def suffix(prompt: Prompt, start: int) -> list[Block]:
+    """The blocks of a prompt from a position on."""
+    return [prompt[position] for position in range(start, len(prompt))]
 
 
 def moved(markers: Iterable[Breakpoint], place: Callable[[int], int]) -> list[Breakpoint]:

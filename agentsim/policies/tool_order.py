@@ -7,7 +7,7 @@ from typing import ClassVar
 import msgspec
 
 from agentsim.policies.policy import Policy
-from agentsim.policies.rewriting import Regrown, changed, from_outside, moved, with_parents
+from agentsim.policies.rewriting import Regrown, changed, from_outside, moved, suffix, with_parents
 from agentsim.prompt import Block
 from agentsim.session import Request, Session
 
@@ -36,6 +36,7 @@ class ToolOrder(Policy, frozen=True, kw_only=True):
         grown = Regrown()
         orders: dict[str, list[Block]] = {}
         before: dict[str, list[Block]] = {}
+        wanted_before: dict[str, list[Block]] = {}
         requests: list[Request] = []
         for request, parent in with_parents(session):
             prompt = request.prompt
@@ -58,8 +59,10 @@ class ToolOrder(Policy, frozen=True, kw_only=True):
                 grown.keep(request)
                 requests.append(request)
                 continue
+            kept = wanted_before.get(parent.id) if parent is not None else None
+            wanted_before[request.id] = wanted
+            shared = parent.prompt.common_length(prompt) if parent is not None and parent.prompt is not None else 0
             places = {id(block): number for number, block in enumerate(wanted)}
-            blocks = [*wanted, *(prompt[position] for position in range(end, len(prompt)))]
 
             def place(
                 position: int, end: int = end, tools: list[Block] = tools, places: dict[int, int] = places
@@ -67,7 +70,12 @@ class ToolOrder(Policy, frozen=True, kw_only=True):
                 # A marker on the last tool ends the list, whichever tool is last.
                 return position if position >= end - 1 else places[id(tools[position])]
 
-            requests.append(changed(request, grown.grow(request, blocks, moved(prompt.breakpoints, place))))
+            markers = moved(prompt.breakpoints, place)
+            if parent is not None and kept == wanted and shared >= end:
+                new = grown.continued(request, parent, shared, suffix(prompt, shared), markers)
+            else:
+                new = grown.grow(request, [*wanted, *suffix(prompt, end)], markers)
+            requests.append(changed(request, new))
         return msgspec.structs.replace(session, requests=tuple(requests))
 
 

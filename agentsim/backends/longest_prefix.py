@@ -60,8 +60,7 @@ class LongestPrefixProvider:
             run.used = now
             run = run.before
         written = self._keep(runs, request, prompt, now, rules, found, length)
-        tokens = prompt.tokens_until(length)
-        read = tokens - tokens % rules.quantum if tokens >= rules.minimum else 0
+        read = _counted(prompt.tokens_until(length), rules)
         output = None if request.usage is None else request.usage.output
         return Served(
             usage=Usage(fresh=prompt.tokens - read, read=read, output=output),
@@ -69,6 +68,15 @@ class LongestPrefixProvider:
             hit_owner=found.owner if found is not None and read else None,
             written=written,
         )
+
+    def would_read(self, request: Request, now: int) -> int:
+        """Tokens of the prompt that would be read at ``now``. Changes nothing."""
+        if request.prompt is None:
+            return 0
+        rules = self._rules_of(request, now)
+        runs = self._runs.get(_key(request, rules), {})
+        _, length = _find(runs, request.prompt, now, rules.ttl_short * SECOND)
+        return _counted(request.prompt.tokens_until(length), rules)
 
     def _rules_of(self, request: Request, now: int) -> ProviderRules:
         if self._rules is not None:
@@ -109,6 +117,11 @@ class LongestPrefixProvider:
             if old is None or old.readable > readable or now > old.used + rules.ttl_short * SECOND:
                 runs[digest] = run
         return (len(prompt),)
+
+
+def _counted(tokens: int, rules: ProviderRules) -> int:
+    """What is billed as read of a prefix of so many tokens."""
+    return tokens - tokens % rules.quantum if tokens >= rules.minimum else 0
 
 
 def _find(runs: dict[bytes, _Run], prompt: Prompt, now: int, life: int) -> tuple[_Run | None, int]:

@@ -2,7 +2,7 @@
 
 Units end where a request's input ends, and where two requests were seen to part: the prefix that they share is kept
 from then on. So of three requests that begin alike and go on differently, the third is the first to read what they
-share. A hit is counted in whole multiples of the smallest unit. Nothing is billed for writing.
+share. A hit is counted in whole multiples of a quantum. Nothing is billed for writing.
 
 The documentation also names units at fixed intervals of long inputs, without the interval: they are not modeled. Nor
 are units at the end of an output, whose content a prompt does not tell until it comes back as part of the next one.
@@ -57,7 +57,7 @@ class UnitProvider:
         if found is not None:
             found.expires = max(found.expires, now + rules.ttl_short * SECOND)
         written = self._keep(request, prompt, now, rules)
-        read = _whole(prompt.tokens_until(length), rules.minimum)
+        read = _whole(prompt.tokens_until(length), rules.quantum)
         output = None if request.usage is None else request.usage.output
         return Served(
             usage=Usage(fresh=prompt.tokens - read, read=read, output=output),
@@ -72,7 +72,7 @@ class UnitProvider:
             return 0
         rules = self._rules_of(request, now)
         _, length = self._find(request.model, request.prompt, now, rules)
-        return _whole(request.prompt.tokens_until(length), rules.minimum)
+        return _whole(request.prompt.tokens_until(length), rules.quantum)
 
     def _rules_of(self, request: Request, now: int) -> ProviderRules:
         if self._rules is not None:
@@ -119,5 +119,5 @@ class UnitProvider:
         return tuple(written)
 
 
-def _whole(tokens: int, unit: int) -> int:
-    return tokens - tokens % unit if unit > 1 else tokens
+def _whole(tokens: int, quantum: int) -> int:
+    return tokens - tokens % quantum

@@ -28,11 +28,12 @@ def command(show: str | None, as_json: bool) -> ExitCode:
             raise Failure(
                 f"no bundled scenario is called {show}", remedy="'agentsim scenarios' lists them", code=ExitCode.USAGE
             )
-        sys.stdout.write(text(show))
+        from agentsim.report.output import write_safe
+
+        write_safe(sys.stdout, text(show))
         return ExitCode.OK
     if as_json:
         from agentsim.report.as_json import write_document
-
         from agentsim.report.run_json import scenarios_document
 
         write_document(sys.stdout, scenarios_document([(name, story(name)) for name in names()]))

@@ -87,10 +87,15 @@ def backend_for(plan: Plan) -> CacheBackend:
     """The modeled provider whose way of matching the rules name. Raises ValueError where no rules are known."""
     from agentsim.providers import rules_for
 
-    if rules_for(plan.provider, plan.model, plan.start).matching == "unit":
+    matching = rules_for(plan.provider, plan.model, plan.start).matching
+    if matching == "unit":
         from agentsim.backends.units import UnitProvider
 
         return UnitProvider()
+    if matching == "longest_prefix":
+        from agentsim.backends.longest_prefix import LongestPrefixProvider
+
+        return LongestPrefixProvider()
     return ModeledProvider()
 
 

@@ -71,7 +71,7 @@ def test_each_model_has_its_own():
 
 def test_hits_are_whole_multiples_and_short_prompts_are_not_kept():
     rules = rules_for("deepseek", "deepseek-flash", None)
-    large = UnitProvider(rules.with_(minimum=1_000))
+    large = UnitProvider(rules.with_(quantum=1_000))
     one, two = request(1, 0, "A", "B"), request(2, 10, "A", "B", "C")
     assert large.serve(one, 0).written == (2,)
     assert large.serve(two, 10 * SECOND).usage.read == 1_000

@@ -272,3 +272,12 @@ def test_waiting_is_no_turn():
 def test_a_wrong_provider_is_told():
     with pytest.raises(ValueError, match="no rules are known"):
         simulate(plan(ask(), answer(), provider="nobody", model="other"))
+
+
+def test_a_provider_that_keeps_every_prompt_by_itself():
+    slow = Service(first_token=Fixed(SECOND), uncached_rate=1_000, output_rate=100)
+    simulation = simulate(plan(ask(), tool_round(), answer(), provider="openai", model="gpt-5.1", service=slow))
+    _, second = simulation.session.requests
+    # 8,000 tokens seen before, counted in multiples of 128: 62 times 128 are 7,936. Nothing is billed for writing.
+    assert rows(simulation) == [(0, 0, 8_000), (0, 7_936, 9_100 - 7_936)]
+    assert (second.first_token or 0) - (second.start or 0) == SECOND + (9_100 - 7_936) * SECOND // 1_000

@@ -101,13 +101,14 @@ class Emulator:
         self._comparisons = Comparisons()
         self._number = 0
         self._now = 0
+        self._ahead = 0
 
     def answer(self, asked: Asked, conversation: Conversation) -> Answer:
         """The answer to a request that is well formed. Raises Refusal for one that the provider refuses, or that an
         injected fault hits."""
         self._number += 1
         number = self._number
-        now = self._now = max(self._clock(), self._now)
+        now = self._now = max(self._time(), self._now)
         id = f"msg_agentsim_{number:08d}" if asked.dialect == "messages" else f"resp_agentsim_{number:08d}"
         call = Call(
             prompt=asked.prompt,
@@ -156,6 +157,7 @@ class Emulator:
         request = msgspec.structs.replace(request, usage=served.usage, diagnosis=compared.diagnosis)
         self.sessions.record(conversation, request)
         self.served += 1
+        self._ahead += reply.pause
         return Answer(
             id=id,
             request_id=f"req_agentsim_{number:08d}",
@@ -172,7 +174,11 @@ class Emulator:
         """The client went away before the answer's end."""
         lane = conversation.lane_of_request(answer.id)
         if lane is not None:
-            self.sessions.tell(conversation, marker("interrupted", lane, max(self._clock(), answer.time)))
+            self.sessions.tell(conversation, marker("interrupted", lane, max(self._time(), answer.time)))
+
+    def _time(self) -> int:
+        """The time by the emulated clock."""
+        return self._clock() + self._ahead
 
     def _tell_refusal(self, conversation: Conversation, call: Call, now: int, refusal: Refusal) -> None:
         lane = conversation.lane_of(call)

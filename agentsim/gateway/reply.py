@@ -41,11 +41,13 @@ Part = Say | Think | Use
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """All parts of a reply, why it ends, and how many tokens it is."""
+    """All parts of a reply, why it ends, and how many tokens it is. After it the emulated clock jumps ahead by
+    ``pause`` nanoseconds: time passes for the cache, but nobody waits."""
 
     parts: tuple[Part, ...]
     stop: Stop
     tokens: int
+    pause: int = 0
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -113,4 +115,4 @@ def cut(reply: Reply, most: int | None, model: str) -> Reply:
         if not isinstance(part, Use) and left > 0:
             kept.append(type(part)(part.text[: len(part.text) * left // size]))
         break
-    return Reply(tuple(kept), "max_tokens", most)
+    return Reply(tuple(kept), "max_tokens", most, reply.pause)

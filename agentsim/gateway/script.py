@@ -18,6 +18,8 @@ from agentsim.gateway.reply import Asked, Part, Reply, Say, Stop, Think, Tool, U
 from agentsim.session import Purpose
 
 MOST_BYTES = 4 * 2**20
+MOST_PAUSE = 30 * 24 * 3600
+SECOND = 10**9
 _HEARD = 2_000
 
 
@@ -40,7 +42,8 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is said once. ``lane`` limits it to a kind of lane; ``stop`` overrides why the reply ends; ``repeat`` says
-    it several times; ``pad`` lengthens the text to about so many tokens."""
+    it several times; ``pad`` lengthens the text to about so many tokens; ``pause`` is how many seconds the emulated
+    clock jumps ahead afterwards, as if a tool or a person had taken that long."""
 
     text: str | None = None
     thinking: str | None = None
@@ -49,6 +52,7 @@ class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lane: Purpose | None = None
     repeat: int = 1
     pad: int = 0
+    pause: float = 0
 
 
 class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,7 +91,7 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not parts:
             parts.append(Say(self.after))
         stop = turn.stop or ("tool_use" if any(isinstance(part, Use) for part in parts) else "end_turn")
-        return Reply(tuple(parts), stop, tokens_of(tuple(parts), asked.model))
+        return Reply(tuple(parts), stop, tokens_of(tuple(parts), asked.model), round(turn.pause * SECOND))
 
 
 def _use(tool: Tool, call: Call, id: str, words: dict[str, str]) -> Use:
@@ -157,6 +161,8 @@ def parse_script(text: str, file: str) -> Script:
     for number, turn in enumerate(script.turn, 1):
         if not 1 <= turn.repeat <= 100_000 or not 0 <= turn.pad <= 1_000_000:
             raise ScriptError(file, f"turn {number}: repeat is 1 to 100,000 and pad at most 1,000,000")
+        if not 0 <= turn.pause <= MOST_PAUSE:
+            raise ScriptError(file, f"turn {number}: pause is 0 to {MOST_PAUSE:,} seconds")
     return script
 
 

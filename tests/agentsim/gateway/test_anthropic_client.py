@@ -265,6 +265,22 @@ def test_a_real_pace_is_kept_and_recorded(tmp_path: Path) -> None:
     assert request.end == request.start + 100_000_000 + (output - 1) * 2_500_000
 
 
+def test_a_pause_outlives_an_entry_and_nobody_waits(tmp_path: Path) -> None:
+    script = Script(turn=(Turn(text="a", pause=299), Turn(text="b", pause=301), Turn(text="c")))
+    system = [text(WORDS, FIVE)]
+    reads = []
+    with serving(tmp_path, replier=script) as served, served.anthropic() as client:
+        messages: list[Any] = [{"role": "user", "content": "go"}]
+        for _ in range(3):
+            answer = ask(client, system=system, messages=messages)
+            reads.append(answer.usage.cache_read_input_tokens > 0)
+            said = {"role": "assistant", "content": answer.content[0].text}
+            messages = [*messages, said, {"role": "user", "content": "on"}]
+    assert reads == [False, True, False]
+    verdicts = diagnose(served.sessions()[0]).verdicts
+    assert [verdict.cause for verdict in verdicts] == [None, None, "AS201"], "the five-minute entry expired"
+
+
 def test_a_reply_stops_at_max_tokens(tmp_path: Path) -> None:
     with serving(tmp_path, replier=Script(after="word " * 500)) as served, served.anthropic() as client:
         answer = ask(client, max_tokens=10)

@@ -109,6 +109,8 @@ def test_padding_makes_long_replies() -> None:
         ("[[turn]", "s.toml", "not TOML"),
         ('{"turn": [', "s.json", "not JSON"),
         ("[[turn]]\nrepeat = 0", "s.toml", "turn 1: repeat"),
+        ("[[turn]]\npause = -1", "s.toml", "turn 1: pause"),
+        ("[[turn]]\npause = nan", "s.toml", "turn 1: pause"),
         ('[[turn]]\nstop = "never"', "s.toml", "never"),
         ('[[turn]]\nlane = "side"', "s.toml", "side"),
     ],

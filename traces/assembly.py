@@ -147,7 +147,7 @@ def refuse_empty(session: Session, path: str, wanted: str, problems: list[Proble
         return
     if problems is not None:
         problems += session.problems
-    if session.accounting.duplicate:
+    if session.accounting.duplicate and not session.accounting.skipped:
         return
     first = session.problems[0] if session.problems else None
     why = f" (line {first.line}: {first.reason})" if first is not None else ""

@@ -72,6 +72,8 @@ FORMATS = (
     Format("traces.codex"),
     Format("traces.pi"),
     Format("traces.opencode"),
+    Format("traces.gemini"),
+    Format("traces.qwen"),
     Format("traces.pairs"),
 )
 """In the order in which they are tried: the most particular one first."""

@@ -111,9 +111,10 @@ def compare(
 
     ``sessions`` may be given as files and folders. ``policies`` (or their names, as ``agentsim compare --policy`` takes
     them) default to one of each kind. ``same_input`` leaves out those under which the model would be shown something
-    else. Sessions that cannot be simulated, or not well enough while others can, are left out and named. Raises
-    ValueError when no session can be simulated, PolicyError (a ValueError) for an unknown policy, and OSError for a
-    path that holds no session.
+    else. Sessions that cannot be simulated, or not well enough while others can, are left out and named.
+
+    Raises CannotSimulate (a ValueError) when that is all of them, PolicyError (a ValueError) for an unknown policy, and
+    OSError for a path that holds no session.
     """
     cases, left_out = _cases(_read(sessions))
     calibration = sum((case.calibration for case in cases), Calibration())
@@ -166,7 +167,7 @@ def _cases(sessions: Iterable[Session]) -> tuple[list[Case], list[Left]]:
         except CannotSimulate as error:
             left.append(Left(name=session.id, reason=str(error)))
     if not cases:
-        raise ValueError(left[0].reason if left else "there are no sessions")
+        raise CannotSimulate(left[0].reason if left else "there are no sessions")
     good = [case for case in cases if case.calibration.holds]
     if not good:
         return cases, left

@@ -75,6 +75,7 @@ def prepare(session: Session, verdicts: Sequence[Verdict] | None = None) -> Case
             session = msgspec.structs.replace(session, completeness="usage")
     if not any(request.prompt is not None and request.counted for request in session.requests):
         raise CannotSimulate("it reports no cache counters and holds no prompts")
+    session = _with_own_ids(session)
     profile = profile_of(session)
     try:
         rows = scan(session, RoutedProvider(profile=profile)).rows
@@ -82,6 +83,16 @@ def prepare(session: Session, verdicts: Sequence[Verdict] | None = None) -> Case
         raise CannotSimulate(str(error)) from None
     calibration = calibrate(rows, rebuilt=rebuilt)
     return Case(session=session, profile=profile, rows=rows, sums=add_up(rows), calibration=calibration)
+
+
+def _with_own_ids(session: Session) -> Session:
+    """The session, in which no two requests have the same id: policies tell requests apart by it."""
+    seen: dict[str, int] = {}
+    requests = []
+    for request in session.requests:
+        number = seen[request.id] = seen.get(request.id, 0) + 1
+        requests.append(request if number == 1 else msgspec.structs.replace(request, id=f"{request.id}/again-{number}"))
+    return session if len(seen) == len(requests) else msgspec.structs.replace(session, requests=tuple(requests))
 
 
 def under(case: Case, policies: Sequence[Policy]) -> tuple[Session, list[Policy]]:

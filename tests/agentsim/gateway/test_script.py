@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +172,11 @@ def test_a_pace_counts_from_the_first_token() -> None:
     assert [pace.after(tokens) for tokens in (0, 1, 101)] == [500_000_000, 500_000_000, 1_500_000_000]
     assert Pace.of(0, None).is_instant
     assert not pace.is_instant
+
+
+def test_the_script_of_the_documentation_is_one() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "gateway.md").read_text()
+    (example,) = re.findall(r"^```toml\n(.*?)^```$", page, re.M | re.S)
+    script = parse_script(example, "loop.toml")
+    assert [turn.pause for turn in script.turn] == [0, 360, 0]
+    assert words(script.reply(asked())) == ["I am m, in turn 1. You said: you"]

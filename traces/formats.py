@@ -74,6 +74,7 @@ FORMATS = (
     Format("traces.opencode"),
     Format("traces.gemini"),
     Format("traces.qwen"),
+    Format("traces.cline"),
     Format("traces.pairs"),
 )
 """In the order in which they are tried: the most particular one first."""

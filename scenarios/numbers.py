@@ -11,7 +11,10 @@ from pydantic_core import CoreSchema
 
 from agentsim.harness.draws import Chosen, Draw, Fixed, Uniform, lognormal
 
-Number = Annotated[Decimal, Field(ge=0, le=Decimal("1e12"), allow_inf_nan=False)]
+LARGEST = Decimal(10**12)
+"""Nothing in a scenario is larger: tokens, seconds or counts."""
+
+Number = Annotated[Decimal, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
 
 KINDS = ("fixed", "uniform", "lognormal", "empirical")
 
@@ -25,8 +28,8 @@ class Table(BaseModel):
 class Lognormal(Table):
     """A lognormal distribution, by its median and the value that 95 % lie below; clipped to [min, max]."""
 
-    median: Annotated[Decimal, Field(gt=0, le=Decimal("1e12"))]
-    p95: Annotated[Decimal, Field(gt=0, le=Decimal("1e12"))]
+    median: Annotated[Decimal, Field(gt=0, le=LARGEST, allow_inf_nan=False)]
+    p95: Annotated[Decimal, Field(gt=0, le=LARGEST, allow_inf_nan=False)]
     min: Number = Decimal(0)
     max: Number | None = None
 
@@ -81,7 +84,7 @@ class Distribution(Table):
             return Chosen([whole(value, unit) for value in self.empirical])
         law = self.lognormal
         assert law is not None
-        high = None if law.max is None else whole(law.max, unit)
+        high = whole(LARGEST if law.max is None else law.max, unit)
         return lognormal(law.median, law.p95, unit=unit, low=whole(law.min, unit), high=high)
 
 

@@ -31,7 +31,8 @@ def line_of(text: str, loc: Loc) -> int | None:
 def _paths(text: str) -> Iterator[tuple[int, list[int | str]]]:
     table: list[int | str] = []
     counts: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    # Not splitlines: TOML counts no other characters as ends of lines.
+    for number, line in enumerate(text.split("\n"), 1):
         header = _HEADER.match(line)
         if header is not None:
             table = []

@@ -52,9 +52,9 @@ class Agent:
         self.wants_compaction = False
         self.sent: simpy.Event | None = None
         """Succeeds with the first answer, where somebody waits for it."""
-        self.service = world.streams.fresh(f"{name}/service")
-        self._failures = world.streams.fresh(f"{name}/failures")
-        self._mechanisms = world.streams.fresh(f"{name}/mechanisms")
+        self.service = world.streams.stream(f"{name}/service")
+        self._failures = world.streams.stream(f"{name}/failures")
+        self._mechanisms = world.streams.stream(f"{name}/mechanisms")
         self.peak = 0
         self._turn: int | None = None
         keep_alive = world.plan.harness.keep_alive
@@ -71,7 +71,7 @@ class Agent:
             meter.finished += 1
             meter.tasks.append(world.now - began)
             passes = world.plan.passes
-            if passes is not None and world.streams.fresh(f"{self.name}/outcome").happens(passes):
+            if passes is not None and world.streams.stream(f"{self.name}/outcome").happens(passes):
                 meter.accepted += 1
         except GaveUp:
             pass

@@ -6,7 +6,6 @@ once, in decimal arithmetic, and a draw is an interpolation between two whole nu
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from functools import lru_cache
@@ -96,25 +95,6 @@ class Chosen:
     def draw(self, stream: Stream) -> int:
         """The next number."""
         return self._values[stream.below(len(self._values))]
-
-
-class Weighted:
-    """One of the numbers given, each with a probability in proportion to its whole weight."""
-
-    __slots__ = ("_ends", "_values")
-    fixed = None
-
-    def __init__(self, values: Sequence[int], weights: Sequence[int]) -> None:
-        self._values = tuple(values)
-        total, ends = 0, []
-        for weight in weights:
-            total += weight
-            ends.append(total)
-        self._ends = ends
-
-    def draw(self, stream: Stream) -> int:
-        """The next number."""
-        return self._values[bisect_right(self._ends, stream.below(self._ends[-1]))]
 
 
 def lognormal(median: Decimal, p95: Decimal, *, unit: int = 1, low: int = 0, high: int | None = None) -> Draw:

@@ -27,7 +27,7 @@ class Warmer:
         self._thread = thread
         self._preset = preset
         self._current = 0
-        self._stream = world.streams.fresh(f"{thread.lane}/keep-alive")
+        self._stream = world.streams.stream(f"{thread.lane}/keep-alive")
         self._due: Iterator[Request] = iter(())
 
     def sent(self, answer: Answer) -> None:

@@ -105,14 +105,14 @@ def _arrive(world: World) -> Generator[simpy.Event, Any, None]:
 
     plan = world.plan
     count = plan.population.agents
-    arrivals = world.streams.fresh("arrivals")
+    arrivals = world.streams.stream("arrivals")
     for number in range(1, count + 1):
         name = "main" if count == 1 else f"agent{number}"
         world.recorder.lane(name, "main", None)
         if plan.harness.helper is not None:
             world.recorder.lane(f"{name}/helper", "helper", name)
         agent = Agent(world, name, opened(world, name, plan.layout))
-        world.clock.process(agent.go_through(plan.source.steps(world.streams.fresh(f"{name}/task"))))
+        world.clock.process(agent.go_through(plan.source.steps(world.streams.stream(f"{name}/task"))))
         if number < count:
             gap = plan.population.gap.draw(arrivals)
             if gap:

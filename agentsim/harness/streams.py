@@ -43,19 +43,13 @@ class Stream:
 
 
 class Streams:
-    """The streams of one run, made when they are first asked for. Mutable."""
+    """The streams of one run."""
+
+    __slots__ = ("seed",)
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self._made: dict[str, Stream] = {}
 
     def stream(self, name: str) -> Stream:
-        """The stream of that name: always the same object, further on with each draw."""
-        found = self._made.get(name)
-        if found is None:
-            found = self._made[name] = Stream(self.seed, name)
-        return found
-
-    def fresh(self, name: str) -> Stream:
-        """A stream of that name from its start, kept by the caller alone."""
+        """The stream of that name, from its start; whoever asks keeps it."""
         return Stream(self.seed, name)

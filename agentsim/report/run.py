@@ -199,7 +199,7 @@ def _stages(paper: Paper, account: Account) -> None:
 def _comparison(paper: Paper, trials: Sequence[Trial]) -> None:
     keys = [path for path, _ in trials[0].values]
     paired = len(trials[0].seeds) > 1
-    columns = [Column(_short(path, keys), "<", 9, 6) for path in keys]
+    columns = [Column(_short(path, keys), "<", 9, 20) for path in keys]
     columns += [
         Column("requests", ">", 4),
         Column("written", ">", 5),
@@ -230,7 +230,7 @@ def _comparison(paper: Paper, trials: Sequence[Trial]) -> None:
                 figures.count(total.read // runs),
                 figures.count(total.fresh // runs),
                 figures.per_cent(total.read, total.total_input),
-                figures.equivalents(None if total.unpriced else total.equivalents // runs),
+                figures.equivalents(None if total.unpriced else _each(total.equivalents, runs)),
                 (_cost(cost, total, places), style),
                 *([_against(trial, trials[0], places)] if paired else []),
                 figures.UNKNOWN if times is None else figures.span(times.typical),
@@ -319,6 +319,11 @@ def _money_of(several: Sequence[Sums], places: int) -> str:
     if not any(sums.requests for sums in several):
         return figures.UNKNOWN
     return figures.money(sum(sums.cost for sums in several), places)
+
+
+def _each(micro: int, runs: int) -> int:
+    """The mean of some input equivalents, in whole tokens where there are several runs."""
+    return micro if runs == 1 else (2 * micro + runs * 10**6) // (2 * runs * 10**6) * 10**6
 
 
 def _short(path: str, paths: Sequence[str]) -> str:

@@ -165,7 +165,7 @@ class AgentsimApp(App[int]):
         names = [theme.name for theme in THEMES]
         place = names.index(self.theme) if self.theme in names else -1
         self.theme = names[(place + 1) % len(names)]
-        self.notify(f"theme: {self.theme}", markup=False, timeout=2)
+        self.notify(f"theme: {self.theme}", markup=False, timeout=4)
 
     def _remember_theme(self, theme: object) -> None:
         self.memory.theme = self.theme

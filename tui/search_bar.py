@@ -15,9 +15,8 @@ class SearchBar(Input):
     """Hidden until it is asked for. Tells each change, and the end."""
 
     DEFAULT_CSS = """
-    SearchBar { display: none; dock: bottom; height: 1; border: none; padding: 0 1; background: $panel; }
+    SearchBar { height: 1; border: none; padding: 0 1; background: $panel; }
     SearchBar:focus { border: none; background: $panel; }
-    SearchBar.-open { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "cancel", show=False)]
 
@@ -38,6 +37,7 @@ class SearchBar(Input):
     def __init__(self) -> None:
         super().__init__(compact=True, max_length=LONGEST)
         self.purpose = ""
+        self.display = False
 
     def ask(self, purpose: str, placeholder: str, text: str = "") -> None:
         """Open the bar."""
@@ -45,12 +45,13 @@ class SearchBar(Input):
         self.placeholder = placeholder
         self.value = text
         self.purpose = purpose
-        self.add_class("-open")
-        self.focus()
+        self.display = True
+        # At once, and not when the app is idle: the next key is already part of the text.
+        self.screen.set_focus(self)
 
     def close(self) -> None:
         """Hide the bar."""
-        self.remove_class("-open")
+        self.display = False
 
     def action_cancel(self) -> None:
         """Close without a text."""
@@ -60,7 +61,7 @@ class SearchBar(Input):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Tell the text so far."""
         event.stop()
-        if self.purpose and self.has_class("-open"):
+        if self.purpose and self.display:
             self.post_message(self.Typed(self.purpose, event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -29,7 +29,7 @@ class PickerScreen(Page):
     CSS = "PickerScreen Grid { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Open", show=True, key_display="Enter"),
-        Binding("slash", "search", "Search", key_display="/"),
+        Binding("slash", "search", "Search", key_display="/", priority=True),
         Binding("s", "sort", "Sort"),
         Binding("S", "reverse", "Reverse", show=False),
         Binding("space", "mark", "Mark", key_display="Space"),
@@ -136,7 +136,7 @@ class PickerScreen(Page):
         second: list[Piece] = []
         if self._finished and not self.rows.all:
             where = ", ".join(safe(path, 60) for path in self._paths) or "this machine (~/.claude/projects)"
-            second = [(f"no sessions found in {where}; name a log: agentsim tui PATH", Ink.WARN)]
+            second = [(f"no sessions found; name a log: agentsim tui PATH (looked in {where})", Ink.WARN)]
         else:
             read, whole = sum(line.read for line in lines), sum(line.total for line in lines)
             lost = sum(line.lost or 0 for line in lines)
@@ -220,6 +220,10 @@ class PickerScreen(Page):
             self.rows.sort, self.rows.descending = event.key, event.key != "name"
             self._rearrange()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """No second search while one types. (Its key comes first, so that keys typed ahead are part of the text.)"""
+        return action != "search" or not self.query_one(SearchBar).display
+
     def action_search(self) -> None:
         """Open the search bar."""
         self.query_one(SearchBar).ask("search", "project, id or format", self.rows.wanted)
@@ -265,7 +269,7 @@ class PickerScreen(Page):
 
             files = " ".join(quote(safe(file)) for file in self.chosen.files[:3])
             self.app.copy_to_clipboard(f"agentsim replay {files} --session {quote(safe(self.chosen.session))}")
-            self.notify("the command is on the clipboard", markup=False, timeout=2)
+            self.notify("the command is on the clipboard", markup=False, timeout=4)
 
     def action_open(self) -> None:
         """Open the session under the cursor."""

@@ -128,7 +128,7 @@ class TimelineScreen(Page):
             if self.shown.verdicts[index].kind == "miss":
                 self.axis.cursor = index
                 return
-        self.notify("no miss here", markup=False, timeout=2)
+        self.notify("no miss here", markup=False, timeout=4)
 
     def action_revised(self) -> None:
         """Change between what was recorded and what would have been."""

@@ -103,6 +103,7 @@ def _below(row: Row, verdict: Verdict, prompt: Prompt | None, scale: _Scale) -> 
     """Ticks where blocks begin, markers, and the place where the prompts part."""
     cells = [" "] * (scale.cells + 1)
     inks = [Ink.FAINT] * len(cells)
+    parting = parting_at(row, verdict)
     if prompt is not None:
         last = -2
         for position in range(1, len(prompt)):
@@ -114,12 +115,11 @@ def _below(row: Row, verdict: Verdict, prompt: Prompt | None, scale: _Scale) -> 
             cell = max(scale.at(prompt.tokens_until(marker.position + 1)) - 1, 0)
             label = MARKER + figures.span(marker.ttl * figures.SECOND).replace("m 00s", "m").replace("h 00m", "h")
             label = label.replace("300 s", "5m")
-            room = scale.cells - cell
-            text = label if len(label) <= room else MARKER
+            hides = parting is not None and cell <= scale.at(parting) < cell + len(label)
+            text = MARKER if hides or len(label) > scale.cells - cell else label
             _write(cells, cell, text)
             for place in range(cell, min(cell + len(text), len(inks))):
                 inks[place] = Ink.STRONG
-    parting = parting_at(row, verdict)
     if parting is not None:
         cell = min(scale.at(parting), scale.cells - 1)
         cells[cell], inks[cell] = PARTING, Ink.BAD

@@ -58,10 +58,10 @@ class TraceScreen(Page):
         Binding("right_square_bracket", "miss(1)", "Next miss", key_display="]"),
         Binding("left_square_bracket", "miss(-1)", "Previous miss", show=False, key_display="["),
         Binding("m", "only_misses", "Misses"),
-        Binding("slash", "search", "Search", key_display="/"),
+        Binding("slash", "search", "Search", key_display="/", priority=True),
         Binding("n", "again(1)", "next match", show=False),
         Binding("N", "again(-1)", "match before", show=False),
-        Binding("f", "filter", "Filter", show=False),
+        Binding("f", "filter", "Filter", show=False, priority=True),
         Binding("t", "lanes", "Lanes"),
         Binding("s", "sort", "Sort", show=False),
         Binding("S", "reverse", "Reverse", show=False),
@@ -114,6 +114,7 @@ class TraceScreen(Page):
         self._savings: dict[str, Saving | None] = {}
         self.following = False
         self._wanted = ""
+        self._origin = 0
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -227,7 +228,7 @@ class TraceScreen(Page):
 
     def _go(self, line: int | None, otherwise: str) -> None:
         if line is None:
-            self.notify(otherwise, markup=False, timeout=2)
+            self.notify(otherwise, markup=False, timeout=4)
         else:
             self.grid.cursor = line
 
@@ -236,8 +237,13 @@ class TraceScreen(Page):
         self.rows.only_misses = not self.rows.only_misses
         self._rearrange()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """No second search while one types. (Its keys come first, so that keys typed ahead are part of the text.)"""
+        return action not in ("search", "filter") or not self.query_one(SearchBar).display
+
     def action_search(self) -> None:
         """Open the search bar."""
+        self._origin = self.grid.cursor
         self.query_one(SearchBar).ask("search", "search: id, lane, model, cause, reason, row number")
 
     def action_filter(self) -> None:
@@ -245,11 +251,19 @@ class TraceScreen(Page):
         self.query_one(SearchBar).ask("filter", "only rows that hold (empty: all)", self.rows.wanted)
 
     def on_search_bar_typed(self, event: SearchBar.Typed) -> None:
-        """Go to the first match while one types; a filter waits until the text is done."""
+        """Go to the first match from where one was while one types; a filter waits until the text is done."""
         if event.purpose == "search" and event.text:
-            line = self.rows.find(self.grid.cursor - 1, 1, self.rows.matcher(event.text))
-            if line is not None:
-                self.grid.cursor = line
+            line = self._numbered(event.text)
+            if line is None:
+                line = self.rows.find(self._origin - 1, 1, self.rows.matcher(event.text))
+            self.grid.cursor = self._origin if line is None else line
+
+    def _numbered(self, text: str) -> int | None:
+        """The line of the row with this number, if the text is one."""
+        if not (text.isascii() and text.isdecimal() and len(text) < 10):
+            return None
+        index = int(text) - 1
+        return self.rows.line_of(index) if 0 <= index < len(self.diagnosis.rows) else None
 
     def on_search_bar_done(self, event: SearchBar.Done) -> None:
         """Search, or filter, or a policy with its parameters."""
@@ -264,7 +278,10 @@ class TraceScreen(Page):
             self._rearrange()
         elif event.text:
             self._wanted = event.text
-            if not self._matches_here():
+            line = self._numbered(event.text)
+            if line is not None:
+                self.grid.cursor = line
+            elif not self._matches_here():
                 self.action_again(1)
 
     def _matches_here(self) -> bool:
@@ -273,6 +290,8 @@ class TraceScreen(Page):
 
     def on_search_bar_cancelled(self, event: SearchBar.Cancelled) -> None:
         """Back to where one was."""
+        if event.purpose == "search":
+            self.grid.cursor = self._origin
         if event.purpose == "policy":
             self.query_one(WhatIfPanel).grid.focus()
         else:
@@ -346,7 +365,7 @@ class TraceScreen(Page):
     def action_content(self) -> None:
         """Show or hide the words around a difference."""
         shown = self.details.toggle_content()
-        self.notify("words are shown: they may be private" if shown else "words are hidden", markup=False, timeout=2)
+        self.notify("words are shown: they may be private" if shown else "words are hidden", markup=False, timeout=4)
 
     def action_copy(self) -> None:
         """Copy the row, as text in columns."""
@@ -358,7 +377,7 @@ class TraceScreen(Page):
         pairs = zip(titles, texts, strict=True)
         text = ", ".join(f"{title} {text}" for title, text in pairs if text not in ("", figures.UNKNOWN))
         self.app.copy_to_clipboard(f"{clean(self.diagnosis.session.id)} {text}")
-        self.notify(f"row {index + 1} is on the clipboard", markup=False, timeout=2)
+        self.notify(f"row {index + 1} is on the clipboard", markup=False, timeout=4)
 
     # Other screens
 

@@ -266,7 +266,7 @@ class WhatIfPanel(Vertical):
             return
         known = parameters(type(policy))
         if not known:
-            self.app.notify(f"{policy.name} has no parameters", markup=False, timeout=2)
+            self.app.notify(f"{policy.name} has no parameters", markup=False, timeout=4)
             return
         values = ",".join(f"{p.name}={_text(getattr(policy, p.name))}" for p in known)
         hint = ", ".join(f"{p.name}: {' or '.join(p.choices) or p.type}" for p in known)

@@ -66,11 +66,16 @@ class Workbench:
         Raises CannotSimulate.
         """
         case = self.case()
-        reason = policy.applies(case.session)
-        if reason is not None:
-            return None, reason
-        session, _ = under(case, [policy])
-        sums = add_up(simulate(case, session))
+        try:
+            reason = policy.applies(case.session)
+            if reason is not None:
+                return None, reason
+            session, _ = under(case, [policy])
+            sums = add_up(simulate(case, session))
+        except CannotSimulate:
+            raise
+        except Exception as error:  # one policy's defect must not take the others, and the screen, with it
+            return None, f"a defect of agentsim: {type(error).__name__}: {error}"
         if sums.refused > case.sums.refused:
             return None, "the provider would refuse requests"
         return (case.sums.cost - sums.cost if self.priced(case) else None), None

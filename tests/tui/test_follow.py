@@ -1,0 +1,67 @@
+"""A log that grows: new rows show by themselves, and a miss is flagged within a second of its line."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from tests.tui.conftest import CLAUDE_CODE, drive, shown
+from tui.app import Launch
+from tui.trace.screen import TraceScreen
+
+
+def test_a_miss_is_flagged_within_a_second_of_its_line(tmp_path):
+    lines = Path(CLAUDE_CODE).read_bytes().splitlines(keepends=True)
+    # The seventh request is the first miss of the sample; the log is cut in front of its first line.
+    cut = _line_of_request(lines, 7)
+    log = tmp_path / "session.jsonl"
+    log.write_bytes(b"".join(lines[:cut]))
+    took: list[float] = []
+
+    async def grow(pilot):
+        screen = pilot.app.screen
+        assert isinstance(screen, TraceScreen)
+        assert len(screen.rows) == 6
+        assert "following" in shown(pilot.app)
+        assert not any(screen.rows.is_miss(index) for index in range(6))
+        await pilot.press("G")
+        with log.open("ab") as file:
+            half = len(lines[cut]) // 2
+            file.write(lines[cut][:half])  # a line that is still being written is no row yet, and no error
+            file.flush()
+            await pilot.pause(0.5)
+            assert len(screen.rows) == 6
+            file.write(lines[cut][half:])
+        began = time.monotonic()
+        while "MISS AS301" not in shown(pilot.app):
+            assert time.monotonic() - began < 5
+            await pilot.pause(0.02)
+        took.append(time.monotonic() - began)
+        assert len(screen.rows) == 7
+        assert screen.selected == 6  # the cursor was at the end and stays there
+
+    drive(Launch(paths=(str(log),), follow=True), grow)
+    assert took[0] < 1
+
+
+def _line_of_request(lines: list[bytes], number: int) -> int:
+    seen: list[bytes] = []
+    for index, line in enumerate(lines):
+        if b'"type":"assistant"' in line and b'"usage"' in line:
+            name = line.split(b'"id":"', 1)[1].split(b'"', 1)[0]
+            if name not in seen:
+                seen.append(name)
+                if len(seen) == number:
+                    return index
+    raise AssertionError(f"the sample has no request {number}")
+
+
+def test_the_first_look_finds_what_was_written_while_the_app_started(tmp_path):
+    log = tmp_path / "session.jsonl"
+    log.write_bytes(Path(CLAUDE_CODE).read_bytes())
+
+    async def look(pilot):
+        await pilot.pause(0.6)
+        assert len(pilot.app.screen.rows) == 11
+
+    drive(Launch(paths=(str(log),), follow=True), look)

@@ -73,3 +73,26 @@ def check_excludes_cached(fresh: int | None, cached: int | None, output: int | N
         return
     if total == fresh + (output or 0):
         raise BadRow("bad counter", "the total says that cached tokens are part of the input here")
+
+
+_FAMILIES = (
+    ("claude", "anthropic"),
+    ("gpt-", "openai"),
+    ("codex", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("o4", "openai"),
+    ("gemini", "google"),
+    ("deepseek", "deepseek"),
+    ("grok", "xai"),
+    ("kimi", "moonshotai"),
+    ("qwen", "alibaba"),
+    ("glm", "zai"),
+    ("mistral", "mistral"),
+)
+
+
+def provider_of_model(model: str) -> str:
+    """The maker of a model, by its name; ``"unknown"`` for others. For logs that name no provider."""
+    name = model.strip().lower().rpartition("/")[2]
+    return next((maker for family, maker in _FAMILIES if name.startswith(family)), "unknown")

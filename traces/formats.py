@@ -75,6 +75,7 @@ FORMATS = (
     Format("traces.gemini"),
     Format("traces.qwen"),
     Format("traces.cline"),
+    Format("traces.openhands"),
     Format("traces.pairs"),
 )
 """In the order in which they are tried: the most particular one first."""

@@ -89,25 +89,31 @@ def _lane(found: Fit, requests: Sequence[Request], typed: set[str | None], compa
             turns += 1
             if before is not None:
                 found.rounds.append(rounds)
-                found.replies.append((before.usage.output or 0) if before.usage is not None else 0)
+                _output(found.replies, before)
                 if gap is not None:
                     found.pauses.append(gap)
             rounds = 0
         elif before is not None:
             rounds += 1
-            found.outputs.append((before.usage.output or 0) if before.usage is not None else 0)
+            _output(found.outputs, before)
             if gap is not None:
                 found.tool_times.append(gap)
         before = request
     if before is not None:
         found.rounds.append(rounds)
-        found.replies.append((before.usage.output or 0) if before.usage is not None else 0)
+        _output(found.replies, before)
         found.turns.append(turns)
 
 
+def _output(outputs: list[int], request: Request) -> None:
+    """Add the output of a request, where the log holds its final count."""
+    if request.output_final and request.usage is not None and request.usage.output is not None:
+        outputs.append(request.usage.output)
+
+
 def _growth(before: Request, request: Request) -> int | None:
-    """By how much the prompt grew beyond the answer before it."""
-    if before.usage is None or request.usage is None:
+    """By how much the prompt grew beyond the answer before it; ``None`` where its size is not known."""
+    if before.usage is None or request.usage is None or not before.output_final:
         return None
     old, new = before.usage.total_input, request.usage.total_input
     return None if old is None or new is None else new - old - (before.usage.output or 0)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agentsim.harness.draws import Fixed
@@ -42,6 +43,20 @@ def test_a_fitted_scenario_repeats_the_session():
     (cell,) = parse(as_toml(fit([session]), "session"), "fitted", "fitted.toml")
     again = simulate(cell.plan()).session
     assert [r.usage for r in again.requests] == [r.usage for r in session.requests]
+
+
+def test_placeholders_of_outputs_are_left_out():
+    session = simulate(plan(source=KNOWN)).session
+    requests = [
+        msgspec.structs.replace(r, usage=msgspec.structs.replace(r.usage, output=1), output_final=False)
+        if r.id == "r2" and r.usage is not None
+        else r
+        for r in session.requests
+    ]
+    found = fit([msgspec.structs.replace(session, requests=tuple(requests))])
+    # The second round of four times three: neither its output nor the size of its result is known.
+    assert (len(found.outputs), len(found.results)) == (11, 11)
+    assert (set(found.outputs), set(found.results)) == ({100}, {900})
 
 
 def test_long_lists_become_quantiles():

@@ -113,7 +113,8 @@ def simulate(case: Case, session: Session) -> tuple[Row, ...]:
 
 def in_order(policies: Iterable[Policy]) -> list[Policy]:
     """Policies in the order in which they are applied: by stage, then as they are listed."""
-    return sorted(policies, key=lambda policy: (policy.stage, NAMES.index(policy.name), policy.spec))
+    places = {name: number for number, name in enumerate(NAMES)}  # policies of others come last in their stage
+    return sorted(policies, key=lambda policy: (policy.stage, places.get(policy.name, len(places)), policy.spec))
 
 
 def add_up(rows: Iterable[Row]) -> Sums:

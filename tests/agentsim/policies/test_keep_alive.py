@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from agentsim.session import Request, Session
@@ -151,3 +152,15 @@ def test_a_read_refreshes_the_entry() -> None:
     refreshed = under(given, "keep-alive:fraction=0.8,most=1")
     assert [row[1:3] for row in split(refreshed)] == [(5_860, 0), (0, 5_860), (0, 5_860)]
     assert (equivalents(given) - equivalents(refreshed)) / 10**6 == 5_860 * 1.25 - 2 * 586
+
+
+def test_a_refresh_at_the_very_limit_is_still_sent() -> None:
+    assert pings(paused(40), "keep-alive-steady:max_idle=540") == [270, 540]
+    assert pings(paused(40), "keep-alive-steady:max_idle=539") == [270]
+
+
+def test_a_copy_of_another_session_is_refreshed_in_no_total() -> None:
+    given = paused(6)
+    copies = tuple(msgspec.structs.replace(r, counted=False) for r in given.requests)
+    (ping,) = [r for r in under(msgspec.structs.replace(given, requests=copies), "keep-alive").requests if "/" in r.id]
+    assert not ping.counted

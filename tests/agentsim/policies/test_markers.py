@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from agentsim.policies import parse
+from agentsim.policies.rewriting import in_order, moved
+from agentsim.prompt import Breakpoint
 from agentsim.session import Session
 from tests.agentsim.policies.small import HEAD, block, request, saves, session, split, under
 
@@ -124,3 +126,26 @@ def test_the_best_markers_find_what_lanes_share() -> None:
     # Ten seconds apart, the second reads only the head; a marker behind the map saves 17,000 more.
     assert split(fan_out(10))[1] == ("b", 17_033, 3_000, 0)
     assert saves(fan_out(10), "marker-best") >= 17_000 * 1.15
+
+
+def test_a_front_that_is_too_short_to_be_kept_is_none() -> None:
+    def pair(shared: int) -> Session:
+        common = block("map", shared)
+        return session(*(request(n, 0, [common, block(f"task {n}", 9_000)], lane=n) for n in ("a", "b")))
+
+    assert parse("stagger-fan-out").applies(pair(1_023)) == "no requests that share a front are sent together"
+    assert parse("stagger-fan-out").applies(pair(1_024)) is None
+
+
+def test_no_marker_stands_behind_a_longer_lived_one() -> None:
+    # A provider refuses short before long: what stands in front lives at least as long.
+    assert in_order({5: 3_600, 0: 300, 9: 300}) == [Breakpoint(0, 3_600), Breakpoint(5, 3_600), Breakpoint(9, 300)]
+    assert moved([Breakpoint(1, 300), Breakpoint(2, 3_600)], lambda _: 4) == [Breakpoint(4, 3_600)]
+
+
+def test_what_a_lane_sent_before_the_fan_out_keeps_its_time() -> None:
+    first, second = fan_out(0).requests
+    early = request("b0", -100, [*HEAD, block("warm-up", 5_000)], lane="b")
+    given = under(session(early, first, second), "stagger-fan-out")
+    starts = {r.id: (r.start or 0) - (first.start or 0) for r in given.requests}
+    assert starts == {"b0": -100 * 10**9, "a": 0, "b": 2 * 10**9}

@@ -199,3 +199,12 @@ def test_pinned_settings() -> None:
     other = turns((), (), (), models=("claude-opus-4-8", "claude-sonnet-4-5", "claude-opus-4-8"))
     assert [row[2] for row in split(other)] == [0, 0, 9_400]
     assert [row[2] for row in split(under(other, "pin-model"))] == [0, 9_400, 9_900]
+
+
+def test_a_marker_on_the_last_tool_stays_behind_the_last_tool() -> None:
+    lists = [READ, EDIT], [EDIT, READ]
+    given = session(*(request(f"r{n}", 60 * n, [*tools, SYSTEM, TASK], (1, -1)) for n, tools in enumerate(lists)))
+    rewritten = under(given, "tool-order").requests[1].prompt
+    assert rewritten is not None
+    assert [b.name for b in rewritten][:2] == ["read", "edit"]
+    assert [m.position for m in rewritten.breakpoints] == [1, 3]

@@ -7,13 +7,16 @@ import io
 import time
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
 
 import agentsim
-from agentsim.policies import PolicyError, every_policy, parse
-from agentsim.session import Session, Usage
+from agentsim.policies import Policy, PolicyError, every_policy, parse
+from agentsim.policies.rewriting import each
+from agentsim.prompt import Breakpoint
+from agentsim.session import Request, Session, Usage
 from agentsim.whatif.calibration import Calibration
 from agentsim.whatif.compare import compare
 from tests.agentsim.policies.small import HEAD, MINUTE, block, request, session
@@ -206,10 +209,10 @@ def test_real_logs_are_explained(shared_data: Path) -> None:
     assert bodies.calibration.explained > 0.99 * bodies.calibration.tokens
 
 
-def automatic(**more: object) -> Session:
+def automatic() -> Session:
     """Two turns with a provider that keeps every prompt by itself: the second reads 20,000 tokens."""
     blocks = [*HEAD, block("task", 17_000)]
-    given = {"provider": "openai", "model": "gpt-5.4", **more}
+    given: dict[str, Any] = {"provider": "openai", "model": "gpt-5.4"}
     first = request("r1", 0, blocks, (), usage=Usage(fresh=20_000, read=0, output=1), **given)
     more_blocks = [*blocks, block("more", 500)]
     second = request("r2", 60, more_blocks, (), usage=Usage(fresh=532, read=19_968, output=1), **given)
@@ -229,3 +232,43 @@ def test_rows_of_such_a_provider_tell_too_little() -> None:
     bare = tuple(msgspec.structs.replace(r, prompt=None) for r in automatic().requests)
     with pytest.raises(ValueError, match="rows alone do not tell"):
         compare(msgspec.structs.replace(automatic(), requests=bare, completeness="usage"))
+
+
+def test_copies_of_another_session_are_in_no_sum() -> None:
+    first, second = paused().requests
+    copied = msgspec.structs.replace(paused(), requests=(msgspec.structs.replace(first, counted=False), second))
+    comparison = compare(copied, ["ttl-1h"])
+    assert comparison.calibration.rows == 1
+    assert (comparison.recorded.requests, comparison.recorded.written) == (1, 20_000)
+    # The copy wrote for an hour at its own session's expense.
+    assert comparison.outcomes[0].saving_equivalents == 20_000 * 115 * 10**4
+
+
+def test_two_ways_to_hold_tools_are_not_combined() -> None:
+    combined = compare(atlas_session(), ["deferred-tools", "fixed-entries", "tool-order"], combine=True).combined
+    assert combined is not None
+    assert [step.policy.name for step in combined.steps] == ["deferred-tools"]
+
+
+class FiveMarkers(Policy, frozen=True, kw_only=True):
+    """Somebody's own policy, which asks for more than a provider accepts."""
+
+    name: ClassVar[str] = "five-markers"
+
+    count: int = 5
+
+    def rewrite(self, session: Session) -> Session:
+        return each(session, self._marked)
+
+    def _marked(self, request: Request) -> Request:
+        assert request.prompt is not None
+        markers = [Breakpoint(place, 300) for place in range(min(self.count, len(request.prompt)))]
+        return msgspec.structs.replace(request, prompt=request.prompt.with_breakpoints(markers))
+
+
+def test_a_policy_of_ones_own_and_requests_that_would_be_refused() -> None:
+    blocks = [*HEAD, *(block(f"part {n}", 4_000) for n in range(4))]
+    given = session(request("r1", 0, blocks), request("r2", 60, blocks))
+    comparison = compare(given, [FiveMarkers(), FiveMarkers(count=4)], combine=True)
+    assert [left.reason for left in comparison.not_tried] == ["the provider would refuse 2 requests"]
+    assert [outcome.policy.spec for outcome in comparison.outcomes] == ["five-markers:count=4"]

@@ -92,7 +92,8 @@ def _account(paper: Paper, trial: Trial) -> None:
     each = " a run" if len(trial.seeds) > 1 else ""
     cost = trial.estimate(lambda one: one.total.cost)
     equivalents = trial.estimate(lambda one: one.total.equivalents)
-    said = f"{figures.equivalents(equivalents.mean if equivalents else None)} input equivalents{each}"
+    known = equivalents.mean if equivalents is not None and total.unpriced < max(total.requests, 1) else None
+    said = f"{figures.equivalents(known)} input equivalents{each}"
     lines.append(("cost", _cost(cost, total), said))
     hit = figures.per_cent(total.read, total.total_input)
     lines.append(
@@ -166,6 +167,8 @@ def _context(account: Account) -> tuple[str, str]:
 
 
 def _purposes(paper: Paper, account: Account) -> None:
+    if not account.purposes:
+        return
     paper.line()
     paper.line(("Cost by purpose", Style.STRONG))
     rows: list[list[Span]] = []
@@ -180,7 +183,7 @@ def _purposes(paper: Paper, account: Account) -> None:
                 figures.count(sums.fresh),
                 figures.count(sums.output),
                 _money(sums, places),
-                figures.per_cent(sums.cost, account.total.cost, 1),
+                figures.UNKNOWN if not account.total.cost else figures.per_cent(sums.cost, account.total.cost, 1),
             ]
         )
     write_table(paper, _PURPOSE_COLUMNS, rows, indent=2)

@@ -73,6 +73,23 @@ def test_accepted_tasks_have_a_price(capsys: Out):
     assert float(times["typical"]) < float(times["tail_95"]) <= float(times["largest"])
 
 
+def test_a_model_without_a_price_costs_no_zero(capsys: Out):
+    assert main(["run", "atlas-14", "--set", "model.name=nobody-1"]) == ExitCode.OK
+    out = capsys.readouterr().out
+    assert re.search(r"cost +not priced  – input equivalents", out)
+    assert re.search(r"not priced +14  requests, not in the cost", out)
+    assert "$" not in out.split("Lost to")[0]
+
+
+def test_tasks_that_are_never_finished(capsys: Out):
+    assert main(["run", "pi-day", "--set", "failures.overloaded=1", "--set", "agents.count=3"]) == ExitCode.OK
+    out = capsys.readouterr().out
+    assert re.search(r"completed +0  of 3 tasks", out)
+    assert "no task was completed" in out
+    assert re.search(r"refused +15 ", out)  # three tasks, five attempts each
+    assert "Cost by purpose" not in out
+
+
 def test_a_session_is_written_that_every_command_reads(tmp_path: Path, capsys: Out):
     file = tmp_path / "out.jsonl"
     assert main(["run", "atlas-14", "-o", str(file)]) == ExitCode.OK

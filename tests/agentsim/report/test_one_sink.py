@@ -13,7 +13,6 @@ MAY_WRITE = {
     "agentsim/cli.py": "the help and a newline",
     "agentsim/commands/completion.py": "a script of click's",
     "agentsim/commands/schema.py": "a schema of our own, in ASCII",
-    "agentsim/commands/scenarios.py": "a bundled file of our own",
 }
 SOURCES = [
     path for folder in ("agentsim/report", "agentsim/commands") for path in sorted((ROOT / folder).glob("*.py"))

@@ -16,8 +16,12 @@ from traces.records import BadRow
 Json = dict[str, Any]
 
 
-def messages_body(chat: Json, model: str) -> bytes:
-    """The Messages body of a chat body. Raises BadRow when it has no list of messages."""
+def messages_body(chat: Json, model: str, places: list[tuple[int, int]] | None = None) -> bytes:
+    """The Messages body of a chat body. Raises BadRow when it has no list of messages.
+
+    ``places`` learns for each message of the chat where its blocks begin: the message of the new body, and the block in
+    it.
+    """
     given = chat.get("messages")
     if not isinstance(given, list):
         raise BadRow("bad field", "messages")
@@ -28,6 +32,9 @@ def messages_body(chat: Json, model: str) -> bytes:
             raise BadRow("bad field", "messages[]")
         role = message.get("role")
         blocks = _blocks(message.get("content"))
+        if places is not None:
+            same = bool(messages) and messages[-1]["role"] == ("assistant" if role == "assistant" else "user")
+            places.append((len(messages) - 1, len(messages[-1]["content"])) if same else (len(messages), 0))
         if role in ("system", "developer"):
             system += blocks
             continue
@@ -37,7 +44,8 @@ def messages_body(chat: Json, model: str) -> bytes:
             role, blocks = "user", [result]
         elif role == "assistant":
             calls = message.get("tool_calls")
-            blocks = [*blocks, *(_call(call) for call in calls if isinstance(call, dict))] if calls else blocks
+            if isinstance(calls, list):
+                blocks = [*blocks, *(_call(call) for call in calls if isinstance(call, dict))]
         else:
             role = "user"
         if messages and messages[-1]["role"] == role:

@@ -70,12 +70,15 @@ FORMATS = (
     Format("traces.claude_code"),
     Format("traces.raw_bodies"),
     Format("traces.codex"),
+    Format("traces.dsh"),
     Format("traces.pi"),
     Format("traces.opencode"),
     Format("traces.gemini"),
     Format("traces.qwen"),
     Format("traces.cline"),
     Format("traces.openhands"),
+    Format("traces.swe_agent"),
+    Format("traces.copilot"),
     Format("traces.pairs"),
 )
 """In the order in which they are tried: the most particular one first."""

@@ -1,0 +1,192 @@
+"""Trajectories of SWE-agent and mini-swe-agent: the messages of a run, from which each step's prompt is rebuilt.
+
+SWE-agent counts tokens for a run as a whole only: its requests have prompts and no usage, and the sums are told as they
+stand. mini-swe-agent keeps the raw response of each step. Usage convention there: ``prompt_tokens`` includes cached
+tokens (checked: what is left of the input is not negative). Tool definitions are not in the file, so that prompts are
+compared without them. Demonstrations in the history are context and no requests.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from agentsim.bodies import BodyError, MessagesReader
+from agentsim.prompt import Prompt
+from agentsim.session import Problem, Request, Session, Source, Usage
+from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.chat_bodies import messages_body
+from traces.conventions import input_includes_cached, provider_of_model
+from traces.documents import read_document
+from traces.records import BadRow, Tally, counter
+from traces.stamps import unix_nanoseconds
+
+NAME = "swe-agent"
+DESCRIPTION = "SWE-agent trajectories (*.traj), and those of mini-swe-agent (from descriptions)"
+VERIFIED = True
+
+Json = dict[str, Any]
+
+_anything = msgspec.json.Decoder(dict[str, Any])
+
+
+def detect(head: bytes, path: str) -> bool:
+    """Whether a file begins like a trajectory."""
+    start = head.lstrip()
+    if not start.startswith(b"{"):
+        return False
+    if b'"trajectory_format"' in head and b"mini-swe-agent" in head:
+        return True
+    if b'"trajectory"' in start[:4096] and (b'"observation"' in head or b'"history"' in head):
+        return True
+    return b'"model_stats"' in head and (b'"messages"' in head or b'"history"' in head)
+
+
+def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
+    """The session of each file. What is wrong with a file is told in ``problems``; without that list OSError is raised
+    for it."""
+    yield from read_each(paths, problems, _session, "step of a model")
+
+
+def _session(path: str) -> Session:
+    document = read_document(path, _anything)
+    tally = Tally(path)
+    assembly = Assembly(stem(path), NAME, tally)
+    assembly.files.append(path)
+    history = document.get("history")
+    mini = not isinstance(history, list)
+    history = document.get("messages") if mini else history
+    history = [message for message in history if isinstance(message, dict)] if isinstance(history, list) else []
+    assembly.harness = "mini-swe-agent" if mini else "swe-agent"
+    model = _model(document)
+    prompts = _Prompts(history, model)
+    for number, message in enumerate(history):
+        if message.get("role") != "assistant":
+            continue
+        tally.rows += 1
+        if message.get("is_demo"):
+            tally.not_billable += 1
+            continue
+        extra = message.get("extra")
+        extra = extra if isinstance(extra, dict) else {}
+        response = extra.get("response")
+        response = response if isinstance(response, dict) else {}
+        try:
+            usage = _usage(response.get("usage"))
+        except BadRow as bad:
+            tally.skip(number + 1, bad)
+            continue
+        named = response.get("model")
+        used = named if isinstance(named, str) else model
+        id = response.get("id")
+        assembly.add(
+            Request(
+                id=id if isinstance(id, str) and id else f"{assembly.id}#{number + 1}",
+                lane=MAIN,
+                model=used,
+                provider=provider_of_model(used),
+                start=None,
+                end=unix_nanoseconds(repr(extra.get("timestamp")).encode()),
+                prompt=prompts.before(number),
+                usage=usage,
+                source=Source(path, number + 1),
+            )
+        )
+    if prompts.bad is not None:
+        tally.tell(0, prompts.bad)
+    if not mini:
+        _tell_sums(document, tally)
+    return assembly.build("messages")
+
+
+class _Prompts:
+    """The prompts of a run: fronts of its whole history, which is read once."""
+
+    def __init__(self, history: list[Json], model: str) -> None:
+        self.bad: BadRow | None = None
+        self._whole = Prompt.of(())
+        self._places: list[tuple[int, int]] = []
+        places: list[tuple[int, int]] = []
+        try:
+            messages = [{**message, "tool_call_id": _first(message.get("tool_call_ids"))} for message in history]
+            body = messages_body({"messages": messages}, model, places)
+            self._whole = MessagesReader().read(body).prompt
+        except BadRow as bad:
+            self.bad = BadRow("prompt unknown", str(bad))
+        except BodyError as error:
+            self.bad = BadRow("prompt unknown", str(error))
+        self._begins = places
+        self._system = self._whole.section_end("system")
+        for at in range(self._system, len(self._whole)):
+            block = self._whole[at]
+            self._places.append((block.message or 0, block.part or 0))
+
+    def before(self, number: int) -> Prompt | None:
+        """The prompt that a message of the history answered."""
+        if self.bad is not None or not len(self._whole):
+            return None
+        keep = self._system + bisect_left(self._places, self._begins[number])
+        markers = [marker for marker in self._whole.breakpoints if marker.position < keep]
+        return self._whole.replace_after(keep, (), markers) if keep else None
+
+
+def _first(values: object) -> str | None:
+    value = values[0] if isinstance(values, list) and values else None
+    return value if isinstance(value, str) else None
+
+
+def _model(document: Json) -> str:
+    """The model's name, wherever a version keeps it."""
+    replay = document.get("replay_config")
+    if isinstance(replay, str):
+        try:
+            replay = msgspec.json.decode(replay)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            replay = None
+    info = document.get("info")
+    config = info.get("config") if isinstance(info, dict) else None
+    for place in (replay, config):
+        agent = place.get("agent") if isinstance(place, dict) else None
+        for holder in (agent, place):
+            model = holder.get("model") if isinstance(holder, dict) else None
+            for field in ("name", "model_name"):
+                name = model.get(field) if isinstance(model, dict) else None
+                if isinstance(name, str) and name:
+                    return name
+    return ""
+
+
+def _usage(sent: object) -> Usage | None:
+    if sent is None:
+        return None
+    if not isinstance(sent, dict):
+        raise BadRow("bad field", "usage")
+    details = sent.get("prompt_tokens_details")
+    read = counter(sent.get("cache_read_input_tokens"), "usage.cache_read_input_tokens")
+    if read is None and isinstance(details, dict):
+        read = counter(details.get("cached_tokens"), "usage.prompt_tokens_details.cached_tokens")
+    return input_includes_cached(
+        counter(sent.get("prompt_tokens"), "usage.prompt_tokens"),
+        read,
+        counter(sent.get("cache_creation_input_tokens"), "usage.cache_creation_input_tokens"),
+        counter(sent.get("completion_tokens"), "usage.completion_tokens"),
+    )
+
+
+def _tell_sums(document: Json, tally: Tally) -> None:
+    info = document.get("info")
+    stats = info.get("model_stats") if isinstance(info, dict) else None
+    stats = stats if isinstance(stats, dict) else {}
+    sent, received, calls = (stats.get(name) for name in ("tokens_sent", "tokens_received", "api_calls"))
+    if all(type(count) is int for count in (sent, received, calls)):
+        tally.problems.append(
+            Problem(
+                file=tally.file,
+                line=0,
+                reason=f"tokens are counted for the run only: {sent} sent and {received} received in {calls} calls",
+                remedy="nothing to do; causes can be told from the messages, costs cannot",
+            )
+        )

@@ -66,8 +66,10 @@ class Format(msgspec.Struct, frozen=True):
 
 FORMATS = (
     Format("traces.agentsim1"),
+    Format("traces.entire"),
     Format("traces.claude_trace"),
     Format("traces.claude_code"),
+    Format("traces.stream_json"),
     Format("traces.raw_bodies"),
     Format("traces.codex"),
     Format("traces.dsh"),

@@ -51,7 +51,7 @@ class LongestPrefixProvider:
         if self._now is not None and now < self._now:
             raise ValueError("requests must be served in the order of their start")
         self._now = now
-        rules = self._rules_of(request, now)
+        rules = self.rules_of(request, now)
         runs = self._runs.setdefault(_key(request, rules), {})
         life = rules.ttl_short * SECOND
         found, length = _find(runs, prompt, now, life)
@@ -73,12 +73,13 @@ class LongestPrefixProvider:
         """Tokens of the prompt that would be read at ``now``. Changes nothing."""
         if request.prompt is None:
             return 0
-        rules = self._rules_of(request, now)
+        rules = self.rules_of(request, now)
         runs = self._runs.get(_key(request, rules), {})
         _, length = _find(runs, request.prompt, now, rules.ttl_short * SECOND)
         return _counted(request.prompt.tokens_until(length), rules)
 
-    def _rules_of(self, request: Request, now: int) -> ProviderRules:
+    def rules_of(self, request: Request, now: int) -> ProviderRules:
+        """The rules in force for a request. Raises ValueError where its provider's cache does not work like this."""
         if self._rules is not None:
             return self._rules
         key = (request.provider, request.model, now // _DAY)

@@ -14,6 +14,7 @@ import msgspec
 
 from agentsim.backends.modeled import NOTHING, SECOND, ModeledProvider
 from agentsim.backends.store import Entry
+from agentsim.diagnose.automatic_bodies import AutomaticJudge
 from agentsim.diagnose.diff import cause_of, first_difference
 from agentsim.diagnose.relax_causes import CauseFinder
 from agentsim.diagnose.relax_facts import Named, Reading, Seen, Words
@@ -50,6 +51,7 @@ class _Judge:
         self._provider = provider
         self._causes = CauseFinder(provider)
         self._compacted = {event.before for event in session.events if event.kind == "compaction"}
+        self._automatic = AutomaticJudge(frozenset(self._compacted))
         self._seen: dict[str, Seen] = {}
         self._lanes: dict[str, Seen] = {}
         self._sizes: dict[bytes, int] = {}
@@ -64,6 +66,9 @@ class _Judge:
         try:
             asked = self._provider.ask(request, now)
         except ValueError as error:
+            automatic = self._automatic.judge(request, now)
+            if automatic is not None:
+                return automatic
             return Verdict(request=request.id, kind="unreported", to_check=(f"Cannot be judged: {error}.",))
         parent = self._parent(request)
         hit = None if asked.rejected else self._provider.find(request, asked, now)

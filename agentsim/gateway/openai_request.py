@@ -36,6 +36,9 @@ _KINDS = {
 }
 """Kinds of items, in the words of all providers."""
 
+ROLES = ("user", "assistant", "system", "developer", "tool", "function")
+"""Who may speak."""
+
 _SPOKEN = frozenset(("function_call", "custom_tool_call", "local_shell_call", "reasoning", "web_search_call"))
 
 
@@ -264,8 +267,8 @@ def _item_of(value: dict[str, Any], path: str, model: str) -> _Item:
 
 def _message_of(value: dict[str, Any], path: str, model: str) -> _Item:
     role = value.get("role")
-    if not isinstance(role, str):
-        raise Refusal(400, "must be a string", path=f"{path}.role")
+    if role not in ROLES:
+        raise Refusal(400, f"must be one of {', '.join(ROLES)}", path=f"{path}.role")
     section: Section = "system" if role in ("system", "developer") else "messages"
     content = value.get("content")
     pieces: list[Piece] = []
@@ -273,19 +276,26 @@ def _message_of(value: dict[str, Any], path: str, model: str) -> _Item:
     parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
     if content is not None and not isinstance(content, (str, list)):
         raise Refusal(400, "must be a string or an array", path=f"{path}.content")
-    for part in parts:
+    for index, part in enumerate(parts):
         if isinstance(part, str):
-            pieces.append(_piece(section, role, "tool_result" if is_result else "text", part, None, model))
-        elif isinstance(part, dict):
-            sort = part.get("type")
-            found = _KINDS.get(sort, sort) if isinstance(sort, str) else "text"
-            pieces.append(_piece(section, role, "tool_result" if is_result else found, _text_of(part), None, model))
-    for call in value.get("tool_calls") or ():
-        if isinstance(call, dict):
-            inner = call.get("function") or call.get("custom")
-            name = inner.get("name") if isinstance(inner, dict) else None
-            shown = name if isinstance(name, str) else None
-            pieces.append(_piece(section, role, "tool_use", _encode(call).decode(), shown, model))
+            kind: str = "text"
+            text = part
+        elif isinstance(part, dict) and isinstance(part.get("type"), str):
+            kind = str(_KINDS.get(part["type"], part["type"]))
+            text = _text_of(part)
+        else:
+            raise Refusal(400, "must be an object with a type", path=f"{path}.content[{index}]")
+        pieces.append(_piece(section, role, "tool_result" if is_result else kind, text, None, model))
+    calls = value.get("tool_calls")
+    if calls is not None and not isinstance(calls, list):
+        raise Refusal(400, "must be an array", path=f"{path}.tool_calls")
+    for index, call in enumerate(calls or ()):
+        if not isinstance(call, dict):
+            raise Refusal(400, "must be an object", path=f"{path}.tool_calls[{index}]")
+        inner = call.get("function") or call.get("custom")
+        name = inner.get("name") if isinstance(inner, dict) else None
+        shown = name if isinstance(name, str) else None
+        pieces.append(_piece(section, role, "tool_use", _encode(call).decode(), shown, model))
     if not pieces:
         pieces.append(_piece(section, role, "text", "", None, model))
     return _Item(role, role == "assistant", tuple(pieces))

@@ -39,7 +39,8 @@ def loopback_sockets(port: int) -> list[socket.socket]:
 
 def _listen(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
     try:
-        made = socket.socket(family, socket.SOCK_STREAM)
+        # The protocol is named because asyncio sends small answers at once (TCP_NODELAY) only where it is.
+        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
         raise PortTaken(error.errno, error.strerror) from None
     try:
@@ -123,7 +124,7 @@ class Running:
             thread.join()
 
     def _serve(self) -> None:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner() as runner:
             runner.run(self._serve_and_close())
 
     async def _serve_and_close(self) -> None:
@@ -132,13 +133,3 @@ class Running:
         finally:
             if self._closing is not None:
                 await self._closing()
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's event loop where it is installed; it is faster."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory

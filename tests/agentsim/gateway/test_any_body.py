@@ -42,7 +42,7 @@ GOOD: dict[str, Any] = {
                 {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}},
             ],
         },
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "x"}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "x"}], "tool_calls": []},
     ],
     "input": [
         {"role": "user", "content": [{"type": "input_text", "text": "go"}]},

@@ -155,6 +155,7 @@ def test_codex(tmp_path: Path) -> None:
     need("codex")
     _, session = run(tmp_path, CODEX)
     judge(session, "codex")
+    assert [verdict.kind for verdict in diagnose(session).verdicts] == ["first", "hit", "hit", "hit"]
     reads = [request.usage.read for request in session.requests if request.usage is not None]
     totals = [request.usage.total_input for request in session.requests if request.usage is not None]
     assert reads[0] == 0

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agentsim.diagnose import diagnose
 from agentsim.gateway.faults import Faults, parse_faults
 from agentsim.gateway.script import Call, Script, Turn
 from tests.agentsim.gateway.serving import WORDS, serving
@@ -108,6 +109,19 @@ def test_responses(tmp_path: Path, stream: bool) -> None:
     assert usages[0].input_tokens_details.cached_tokens == 0
     assert usages[1].input_tokens_details.cached_tokens == read_of(usages[0].input_tokens)
     assert usages[0].output_tokens_details.reasoning_tokens > 0
+
+
+def test_a_lost_prefix_is_judged_with_its_place(tmp_path: Path) -> None:
+    with serving(tmp_path) as served, served.openai() as client:
+        for day in ("Monday", "Monday", "Tuesday"):
+            system = {"role": "system", "content": f"Today is {day}. {WORDS}"}
+            client.chat.completions.create(model=MODEL, messages=[system, {"role": "user", "content": "go"}])
+    verdicts = diagnose(served.sessions()[0]).verdicts
+    assert [verdict.kind for verdict in verdicts] == ["first", "hit", "miss"]
+    assert verdicts[2].place is not None
+    assert verdicts[2].place.address == "system[0]"
+    assert verdicts[2].lost_cost is not None
+    assert verdicts[2].lost_cost > 0
 
 
 def test_a_free_form_tool_gets_text(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 ``python -m benchmarks.gateway`` starts the endpoint as a process of its own and asks it from this one, over a few
 connections that each wait for their answer. It prints requests a second and the 50th and 99th percentile of the time
 that an answer takes. Bodies are those of agents that grow turn by turn, so that the cache has work to do.
+
+``--first-byte`` measures instead what the recorder adds to the first byte of a streamed answer: the same requests with
+and without it, in turns, and the difference of the medians.
 """
 
 from __future__ import annotations
@@ -13,11 +16,13 @@ import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 BODY_BYTES = 10_000
@@ -102,24 +107,68 @@ def percentile(times: list[float], share: float) -> float:
     return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
 
 
+@contextmanager
+def started(*words: str) -> Iterator[tuple[int, int]]:
+    """agentsim in a process of its own: its process id and its port."""
+    process = subprocess.Popen([sys.executable, "-m", "agentsim", *words], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"127\.0\.0\.1:(\d+)", line)
+        if found is None:
+            raise SystemExit(f"the endpoint did not start: {line!r}")
+        yield process.pid, int(found[1])
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+
+
+def first_byte(rounds: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, started("serve", "--port", "0") as (_, port):
+        trace = os.path.join(folder, "trace.jsonl")
+        upstream = f"http://127.0.0.1:{port}"
+        with started("record", "--upstream", upstream, "--port", "0", "--trace", trace) as (_, relay):
+            bare, through = asyncio.run(in_turns(port, relay, rounds))
+    added = statistics.median(through) - statistics.median(bare)
+    print(
+        f"first byte: {statistics.median(bare) * 1000:.2f} ms bare, {statistics.median(through) * 1000:.2f} ms through "
+        f"the recorder, {added * 1000:.2f} ms added (medians of {rounds}), "
+        f"p99 {percentile(through, 0.99) * 1000:.1f} ms"
+    )
+
+
+async def in_turns(port: int, relay: int, rounds: int) -> tuple[list[float], list[float]]:
+    """The times to the first byte of streamed answers, without and with the recorder."""
+    found: tuple[list[float], list[float]] = ([], [])
+    asks = [
+        (await asyncio.open_connection("127.0.0.1", one), one, times)
+        for one, times in zip((port, relay), found, strict=True)
+    ]
+    source = bodies(0, 8)
+    for count in range(rounds + 20):
+        data = json.dumps({**json.loads(next(source)), "stream": True}).encode()
+        for (reader, writer), own, times in asks:
+            head = f"POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1:{own}\r\nContent-Type: application/json\r\n"
+            begun = time.perf_counter()
+            writer.write(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+            got = await reader.read(65536)
+            took = time.perf_counter() - begun
+            while b"\r\n0\r\n\r\n" not in got:
+                got = got[-10:] + await reader.read(65536)
+            if count >= 20:
+                times.append(took)
+    for (_, writer), _, _ in asks:
+        writer.close()
+    return found
+
+
 def run(connections: int, turns: int, seconds: float, traced: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "agentsim", "serve", "--port", "0"]
-        if traced:
-            command += ["--trace", os.path.join(folder, "trace.jsonl")]
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        try:
-            assert server.stdout is not None
-            line = server.stdout.readline()
-            found = re.search(r":(\d+)", line.partition("//")[2])
-            if found is None:
-                raise SystemExit(f"the endpoint did not start: {line!r}")
-            took, times, sent, used = asyncio.run(load(server.pid, int(found[1]), connections, turns, seconds))
-            with open(f"/proc/{server.pid}/status") as status:
+        trace = ["--trace", os.path.join(folder, "trace.jsonl")] if traced else []
+        with started("serve", "--port", "0", *trace) as (pid, port):
+            took, times, sent, used = asyncio.run(load(pid, port, connections, turns, seconds))
+            with open(f"/proc/{pid}/status") as status:
                 peak = next((row.split()[1] for row in status if row.startswith("VmHWM")), "0")
-        finally:
-            server.send_signal(signal.SIGINT)
-            server.wait(60)
     print(
         f"{len(times) / took:,.0f} requests/s over {took:.1f} s, {connections} connections, "
         f"bodies of {sent / len(times) / 1000:.1f} kB, p50 {percentile(times, 0.5) * 1000:.1f} ms, "
@@ -134,7 +183,11 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=8, help="turns of a conversation before it begins anew")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--no-trace", action="store_true", help="write no trace of the load")
+    parser.add_argument("--first-byte", action="store_true", help="measure the recorder")
     options = parser.parse_args()
+    if options.first_byte:
+        first_byte(300)
+        return
     run(options.connections, options.turns, min(options.seconds, 60.0), not options.no_trace)
 
 

@@ -25,6 +25,9 @@ ENOUGH_READS = 4
 TURN = 128
 """What a provider adds around the last message, or drops with it, may shift an end by so many tokens."""
 
+MINIMUM = 1024
+"""Tokens; the shortest prefix that OpenAI's and Google's documentation promise to look for."""
+
 TAIL = 2048
 """When a person begins a new turn, the thinking and reminders of the last one may be left out: so much at most."""
 
@@ -60,8 +63,19 @@ def judge_automatic(row: RowFacts, memory: LaneMemory, clock: Clock) -> Verdict:
             compared_with=parent.id,
             established=("The history was replaced by a summary, on purpose.",),
         )
+    if row.read == 0 and expected < MINIMUM:
+        return Verdict(
+            request=row.id,
+            kind="uncached",
+            cause="AS303",
+            evidence="implied",
+            alternatives=("AS902",),
+            compared_with=parent.id,
+            established=(f"Only {expected:,} tokens were there to be read; most caches begin at {MINIMUM:,}.",),
+        )
     near = row.step + TURN
-    if missing <= near or ("prompt_submitted" in row.events and missing <= TAIL):
+    replaced = "prompt_submitted" in row.events and missing <= min(TAIL, expected // 5)
+    if row.read > 0 and (missing <= near or replaced):
         shorter, longer = parent.total - row.total, row.read - parent.total
         shrunk = shorter > near
         sentences: tuple[str, ...] = ()

@@ -127,6 +127,18 @@ def test_nothing_read_at_first_is_a_beginning_and_no_missing_breakpoint():
     assert judge_rows(session((0, 3_000, 0)))[0].kind == "first"
 
 
+def test_a_prompt_below_the_minimum_loses_nothing():
+    verdict = last((0, 900, 0), (10, 950, 0))
+    assert (verdict.kind, verdict.cause, verdict.lost) == ("uncached", "AS303", 0)
+    assert last((0, 1_100, 0), (10, 1_200, 0)).kind == "miss"
+
+
+def test_a_new_turn_does_not_excuse_the_loss_of_most_of_it():
+    events = [("prompt_submitted", "r1")]
+    assert last((0, 1_500, 100), (10, 2_000, 50), events=events).kind == "miss"
+    assert last((0, 15_000, 100), (10, 16_000, 13_000), events=events).kind == "hit"
+
+
 def test_claude_behind_a_gateway_keeps_its_published_lifetime():
     rows = ((0, 30_000, 0), (10, 31_000, 29_998), (20, 32_000, 30_998))
     short = last(*rows, (200, 33_000, 0), provider="cline", model="anthropic/claude-opus-4.8")

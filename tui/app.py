@@ -23,7 +23,6 @@ from tui import state
 from tui.page import Page
 from tui.themes import FALLBACK, THEMES
 
-
 MANY = 20_000
 """Rows from which on a session is kept from the garbage collector."""
 

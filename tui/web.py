@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Awaitable, Callable
@@ -14,6 +15,11 @@ from agentsim.report.clean import clean
 from agentsim.report.exits import ExitCode, Failure
 
 HOST = "127.0.0.1"
+POLICY = (
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "
+    "connect-src 'self' ws://127.0.0.1:* ws://localhost:*; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+"""The page fetches nothing from elsewhere, and no other page may frame it."""
 _NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -54,7 +60,10 @@ async def _refuse_strangers(request: web.Request, handler: Handler) -> web.Strea
         raise web.HTTPMisdirectedRequest(text="this server answers to its own loopback address only\n")
     if origin is not None and not is_ours(urlsplit(origin).netloc, port):
         raise web.HTTPForbidden(text="requests from other sites are refused\n")
-    return await handler(request)
+    answer = await handler(request)
+    if not answer.prepared:
+        answer.headers["Content-Security-Policy"] = POLICY
+    return answer
 
 
 PORT = web.AppKey("port", int)
@@ -64,7 +73,8 @@ class LocalServer(Server):
     """The server of textual-serve, for requests to our own loopback address only."""
 
     def __init__(self, command: str, port: int) -> None:
-        super().__init__(command, host=HOST, port=port, title="agentsim")
+        page = os.path.join(os.path.dirname(__file__), "web_page")
+        super().__init__(command, host=HOST, port=port, title="agentsim", templates_path=page)
 
     async def _make_app(self) -> web.Application:
         app = await super()._make_app()

@@ -19,7 +19,7 @@ ROUND = "]]xe\x1bt mw  1ww/evil\rnNvr0+-a\x1bb\x1bssS?\x1be"
 
 @pytest.fixture
 def folder(tmp_path):
-    write([session()], str(tmp_path / f"evil\x1b]0;x\x07\u202e[bold].jsonl"))
+    write([session()], str(tmp_path / "evil\x1b]0;x\x07\u202e[bold].jsonl"))
     return tmp_path
 
 

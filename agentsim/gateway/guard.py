@@ -22,7 +22,8 @@ Headers = Iterable[tuple[bytes, bytes]]
 def check(scope: MutableMapping[str, Any], *, only_json: bool = True) -> None:
     """Raise Refusal for a request that is not meant for this endpoint. Looks at nothing but its head.
 
-    Without ``only_json`` bodies may be of any type and encoding, as a relay needs it.
+    Without ``only_json`` methods, types and encodings may be any, as a relay needs it: a web page that used them would
+    have to name its origin.
     """
     headers: Headers = scope["headers"]
     hosts = [value for name, value in headers if name == b"host"]
@@ -35,7 +36,7 @@ def check(scope: MutableMapping[str, Any], *, only_json: bool = True) -> None:
         if only_json and name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
             raise Refusal(415, "compressed bodies are not accepted", close=True)
     method = scope["method"]
-    if method not in METHODS:
+    if only_json and method not in METHODS:
         raise Refusal(405, "only GET, HEAD and POST are served", close=True)
     if method == "POST" and only_json:
         kinds = [value for name, value in headers if name == b"content-type"]

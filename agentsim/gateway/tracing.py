@@ -7,6 +7,8 @@ its numbered neighbours), so that each can be read and followed as it grows. At 
 from __future__ import annotations
 
 import os
+import tempfile
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +18,9 @@ from traces.agentsim1.appending import Appender, Blinding, Filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+MOST_OPEN = 32
+"""Files held open at once; those of other sessions are opened again when they go on."""
 
 
 class Trace:
@@ -27,6 +32,7 @@ class Trace:
         self._blinding = Blinding() if fingerprint else None
         self._redact = redact
         self._appenders: dict[str, Appender] = {}
+        self._open: OrderedDict[str, Appender] = OrderedDict()
 
     @property
     def requests(self) -> int:
@@ -54,30 +60,47 @@ class Trace:
         self._try(lambda: self._merge(ended))
 
     def _merge(self, ended: Callable[[str], Session]) -> None:
-        whole = f"{self.path}.new"
-        descriptor = os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
-        with open(descriptor, "wb") as file:
-            for id, appender in self._appenders.items():
-                appender.finish(ended(id), file)
-        if not all(appender.in_order for appender in self._appenders.values()):
-            _sort(whole)
-        os.replace(whole, self.path)
+        folder, name = os.path.split(self.path)
+        descriptor, whole = tempfile.mkstemp(prefix=f".{name}.", dir=folder or ".")  # readable for its owner only
+        try:
+            with open(descriptor, "wb") as file:
+                for id, appender in self._appenders.items():
+                    appender.finish(ended(id), file)
+            if not all(appender.in_order for appender in self._appenders.values()):
+                _sort(whole)
+            os.replace(whole, self.path)
+        except BaseException:
+            os.unlink(whole)
+            raise
         for appender in self._appenders.values():
             if appender.path != self.path:
                 os.unlink(appender.path)
 
     def _appender(self, session: str, begun: Callable[[], Session]) -> Appender | None:
+        if self.failure is not None:
+            return None
         found = self._appenders.get(session)
-        if found is None and self.failure is None:
-            path = self.path
-            if self._appenders:
-                stem, suffix = os.path.splitext(self.path)
-                path = f"{stem}.{len(self._appenders) + 1}{suffix}"
+        if found is None:
+            path = self._free_path() if self._appenders else self.path
             try:
-                found = self._appenders[session] = Appender(path, begun(), blinding=self._blinding, redact=self._redact)
+                found = Appender(path, begun(), blinding=self._blinding, redact=self._redact)
             except OSError as error:
                 self.failure = error
-        return None if self.failure is not None else found
+                return None
+            self._appenders[session] = found
+        self._open[session] = found
+        self._open.move_to_end(session)
+        if len(self._open) > MOST_OPEN:
+            self._open.popitem(last=False)[1].close()
+        return found
+
+    def _free_path(self) -> str:
+        """The next numbered neighbour of the trace that is nobody's file."""
+        stem, suffix = os.path.splitext(self.path)
+        number = len(self._appenders) + 1
+        while os.path.lexists(f"{stem}.{number}{suffix}"):
+            number += 1
+        return f"{stem}.{number}{suffix}"
 
     def _try(self, write: Callable[[], None]) -> None:
         try:

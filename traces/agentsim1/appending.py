@@ -86,7 +86,7 @@ class Appender:
                 target.write(chunk)
 
     def close(self) -> None:
-        """Close the file as it is: it can be read, but names no lanes."""
+        """Close the file as it is: it can be read, but names no lanes. The next row opens it again."""
         self._file.close()
 
     def _head(self, session: Session, requests: int | None) -> bytes:
@@ -108,4 +108,6 @@ class Appender:
     def _write(self, line: bytes) -> None:
         if self._redact is not None:
             line = self._redact(line)
+        if self._file.closed:
+            self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - as above
         self._file.write(line + b"\n")

@@ -124,6 +124,40 @@ def test_claude_code_and_its_own_log_of_the_same_run(tmp_path: Path) -> None:
     assert round(costs[1] / 10**12, 9) == pytest.approx(told["total_cost_usd"], abs=1e-9)
 
 
+DELEGATE = """
+[[turn]]
+lane = "main"
+call = [
+    { tool = "Agent", input = { description = "Look", prompt = "Look around.", subagent_type = "general-purpose" } },
+    { tool = "Task", input = { description = "Look", prompt = "Look around.", subagent_type = "general-purpose" } },
+]
+
+[[turn]]
+lane = "subagent"
+call = [{ tool = "Bash", input = { command = "echo inner", description = "Print a line" } }]
+"""
+
+
+def test_claude_code_with_a_subagent(tmp_path: Path) -> None:
+    """The lanes that are found by prefixes on the wire are those that the log names."""
+    need("claude")
+    (tmp_path / "delegate.toml").write_text(DELEGATE)
+    script = 'exec claude -p "do it" --allowedTools Bash Agent Task'
+    _, session = run(tmp_path, script, "--script", str(tmp_path / "delegate.toml"))
+    logs = sorted((tmp_path / "home" / ".claude" / "projects").rglob("*.jsonl"))
+    (logged,) = read_log([str(path) for path in logs])
+    assert logged.id == session.id
+
+    def rows(one: Session) -> list[tuple[str, object]]:
+        purposes = {lane.id: lane.purpose for lane in one.lanes}
+        return [(purposes[request.lane], request.usage) for request in one.requests]
+
+    assert {purpose for purpose, _ in rows(session)} == {"main", "subagent"}
+    assert rows(logged) == rows(session)
+    kinds = [[verdict.kind for verdict in diagnose(one).verdicts] for one in (logged, session)]
+    assert kinds[0] == kinds[1]
+
+
 def test_claude_code_retries_what_fails(tmp_path: Path) -> None:
     need("claude")
     _, session = run(tmp_path, CLAUDE, "--fault", "529@2", "--retry-after", "0")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agentsim.diagnose import diagnose
+from agentsim.gateway import tracing
 from agentsim.gateway.secrets import REMOVED, Secrets
 from tests.agentsim.gateway.serving import BASH, MODEL, WORDS, Served, serving
 from traces.agentsim1 import read_sessions
@@ -52,6 +53,24 @@ def test_each_request_can_be_read_while_the_endpoint_runs(tmp_path: Path) -> Non
     assert all(session.completeness == "full" and session.lanes[0].purpose == "main" for session in sessions)
     assert stat.S_IMODE(os.stat(served.trace).st_mode) == 0o600
     assert all(accepts(line) for line in served.trace.read_bytes().splitlines())
+
+
+def test_many_sessions_at_once_and_other_files_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracing, "MOST_OPEN", 2)
+    (tmp_path / "trace.2.jsonl").write_text("somebody's own")
+    with serving(tmp_path) as served:
+        for _ in range(2):
+            for session in ("one", "two", "three", "four"):
+                body = {"model": MODEL, "max_tokens": 9, "messages": [{"role": "user", "content": session}]}
+                served.post(json.dumps(body).encode(), "/v1/messages", f"x-claude-code-session-id: {session}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["trace.2.jsonl", "trace.jsonl"]
+    assert (tmp_path / "trace.2.jsonl").read_text() == "somebody's own"
+    assert [(session.id, len(session.requests)) for session in served.sessions()] == [
+        ("one", 2),
+        ("two", 2),
+        ("three", 2),
+        ("four", 2),
+    ]
 
 
 def test_verdicts_hold_without_words(tmp_path: Path) -> None:

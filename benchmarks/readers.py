@@ -21,7 +21,7 @@ LEAST = 100
 """Megabytes a second that every reader should reach which takes rows of usage out of a log."""
 
 OF_CONTENT = frozenset({"openhands", "swe-agent"})
-"""Formats of which every byte becomes a block of a prompt, with a digest and an estimated size: that is another task."""
+"""Formats of which every byte becomes a block of a prompt, with a digest and an estimated size."""
 
 
 def measure(path: Path, name: str, rounds: int) -> tuple[int, float]:

@@ -34,19 +34,20 @@ def _codex(count: int) -> Iterator[bytes]:
     total = dict.fromkeys(("input_tokens", "cached_input_tokens", "output_tokens", "total_tokens"), 0)
     for number in range(count):
         at, whole = number * SPACING, 3_000 + number * 100
-        for kind, payload in (
-            ("response_item", {"type": "reasoning", "summary": [], "encrypted_content": "x" * 600}),
-            ("response_item", {"type": "message", "role": "assistant", "content": [{"text": REPLY}]}),
-            ("response_item", {"type": "function_call", "name": "run", "arguments": "{}", "call_id": f"c{number}"}),
-            ("response_item", {"type": "function_call_output", "call_id": f"c{number}", "output": RESULT}),
-        ):
-            yield _line({"timestamp": _stamp(at), "type": kind, "payload": payload})
-        last = {"input_tokens": whole, "cached_input_tokens": whole // 128 * 128 - 128, "output_tokens": 50}
-        last["total_tokens"] = whole + 50
+        items: tuple[Json, ...] = (
+            {"type": "reasoning", "summary": [], "encrypted_content": "x" * 600},
+            {"type": "message", "role": "assistant", "content": [{"text": REPLY}]},
+            {"type": "function_call", "name": "run", "arguments": "{}", "call_id": f"c{number}"},
+            {"type": "function_call_output", "call_id": f"c{number}", "output": RESULT},
+        )
+        for item in items:
+            yield _line({"timestamp": _stamp(at), "type": "response_item", "payload": item})
+        cached = whole // 128 * 128 - 128
+        last = {"input_tokens": whole, "cached_input_tokens": cached, "output_tokens": 50, "total_tokens": whole + 50}
         total = {name: total[name] + last[name] for name in total}
         info = {"total_token_usage": total, "last_token_usage": last, "model_context_window": 258_400}
-        payload = {"type": "token_count", "info": info, "rate_limits": {"primary": {"used_percent": 14.0}}}
-        yield _line({"timestamp": _stamp(at + 3), "type": "event_msg", "payload": payload})
+        event = {"type": "token_count", "info": info, "rate_limits": {"primary": {"used_percent": 14.0}}}
+        yield _line({"timestamp": _stamp(at + 3), "type": "event_msg", "payload": event})
 
 
 def _pi(count: int) -> Iterator[bytes]:
@@ -178,7 +179,8 @@ def _stream_json(count: int) -> Iterator[bytes]:
     for number in range(count):
         whole = 3_000 + number * 100
         usage = {"input_tokens": 3, "cache_read_input_tokens": whole, "cache_creation_input_tokens": 100}
-        message = {"id": f"m{number}", "model": "claude-opus-4-8", "content": [{"type": "text", "text": REPLY}]}
+        content: list[Json] = [{"type": "text", "text": REPLY}]
+        message: Json = {"id": f"m{number}", "model": "claude-opus-4-8", "content": content}
         message["usage"] = {**usage, "output_tokens": 50}
         row = {"type": "assistant", "message": message, "session_id": "s", "parent_tool_use_id": None}
         yield _line(row)

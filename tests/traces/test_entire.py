@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from agentsim.session import Problem
 from tests.traces.codex.rollouts import three_calls
 from tests.traces.log_checks import sound
 from traces import entire
@@ -54,7 +55,7 @@ def test_a_log_without_its_description_is_what_it_is(tmp_path):
 def test_logs_that_cannot_be_read_are_told(tmp_path):
     bad = checkpoint(tmp_path, "0123456789ab", 0, b"hello\n", session="x")
     checkpoint(tmp_path, "ab0123456789", 0, three_calls().bytes())
-    problems = []
+    problems: list[Problem] = []
     assert len(list(entire.read_sessions([bad], problems))) == 0
     assert problems[0].reason == "a log of no known format"
     with pytest.raises(OSError, match="no known format"):

@@ -70,7 +70,9 @@ class AgentsimApp(App[int]):
         """Why the app ended, where it could not do what it was asked to."""
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = self.memory.theme if self.memory.theme in self.available_themes else "dark"
+        if self.memory.theme not in self.available_themes:
+            self.memory.theme = "dark"
+        self.theme = self.memory.theme
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our colours for themes that are not ours."""

@@ -93,7 +93,7 @@ class TimelineScreen(Page):
             (REFRESH, Ink.GOOD),
             (" keep-alive", Ink.FAINT),
         ]
-        self.query_one(Heading).say([(name, Ink.STRONG), (" · timeline · ", Ink.FAINT), what], legend)
+        self.query_one(Heading).say([("timeline · ", Ink.FAINT), what, (" · ", Ink.FAINT), (name, Ink.STRONG)], legend)
 
     def on_time_axis_moved(self, event: TimeAxis.Moved) -> None:
         """Say what the axis shows of the row."""

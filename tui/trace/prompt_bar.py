@@ -101,14 +101,14 @@ def _sections(prompt: Prompt, scale: _Scale) -> str:
 
 def _below(row: Row, verdict: Verdict, prompt: Prompt | None, scale: _Scale) -> list[Piece]:
     """Ticks where blocks begin, markers, and the place where the prompts part."""
-    cells = [" "] * (scale.cells + 1)
+    cells = [" "] * scale.cells
     inks = [Ink.FAINT] * len(cells)
     parting = parting_at(row, verdict)
     if prompt is not None:
         last = -2
         for position in range(1, len(prompt)):
             cell = scale.at(prompt.tokens_until(position))
-            if cell > last + 1:
+            if last + 1 < cell < scale.cells:
                 cells[cell] = TICK
                 last = cell
         for marker in prompt.breakpoints:

@@ -71,13 +71,13 @@ class Connection(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The end of a request."""
+        """The end of a request: a head is next."""
+        self._in_head = True
         if not self._refused:
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Wait for the next head."""
-        self._in_head = True
         super().on_response_complete()
         if not self.transport.is_closing() and self.cycle is not None and self.cycle.response_complete:
             self._await_head()

@@ -29,6 +29,11 @@ class _Lanes(LaneFinder):
             self._models = self._models | {call.model}
         return super().place(call)
 
+    def _begin(self, call: Call) -> LaneState:
+        # A lane whose only request failed is begun by the one that takes its place.
+        empty = next((state for state in self._states if state.last is None), None)
+        return super()._begin(call) if empty is None else empty
+
 
 class Placed(msgspec.Struct, frozen=True):
     """Where a request belongs, before it is recorded. ``id`` is its own; ``before`` is what it grew from, and ``last``

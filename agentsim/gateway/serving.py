@@ -101,6 +101,7 @@ class Running:
         """Serve in this thread until SIGINT or SIGTERM, or until :meth:`stop`."""
 
         def leave(*_: object) -> None:
+            self._server.force_exit = self._server.should_exit  # asked twice: wait for nobody
             self._server.should_exit = True
 
         before = {number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -206,6 +206,15 @@ def test_a_client_that_reads_nothing_is_dropped(tmp_path: Path, monkeypatch: pyt
         assert is_alive(served)
 
 
+def test_a_large_body_sent_ahead_is_no_large_head(tmp_path: Path) -> None:
+    large = GOOD + b" " * 300_000
+    with serving(tmp_path) as served, socket.create_connection(("127.0.0.1", served.port), timeout=5) as client:
+        client.sendall(head(served, f"Content-Length: {len(GOOD)}") + GOOD + _closing(served, large)[:2000])
+        assert client.recv(65536).startswith(b"HTTP/1.1 200")
+        client.sendall(_closing(served, large)[2000:])
+        assert b"HTTP/1.1 200" in read_all(client)
+
+
 def test_many_requests_on_one_connection(tmp_path: Path) -> None:
     with serving(tmp_path) as served:
         data = head(served, f"Content-Length: {len(GOOD)}") + GOOD

@@ -134,6 +134,20 @@ def test_errors_are_events_and_no_requests(tmp_path: Path) -> None:
     assert len(session.lanes) == 1
 
 
+def test_a_first_request_that_fails_begins_no_lane(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path, faults=Faults(parse_faults(["529@1"]), 0)) as upstream,
+        passing(tmp_path, upstream.url) as relay,
+        relay.anthropic(max_retries=1) as client,
+    ):
+        client.messages.create(**body("a"))
+        client.messages.create(**body("a", "b"))
+    for side in (upstream, relay):
+        (session,) = side.sessions()
+        assert [lane.id for lane in session.lanes] == ["main"]
+        assert [request.lane for request in session.requests] == ["main", "main"]
+
+
 def test_an_upstream_that_is_not_there(tmp_path: Path) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

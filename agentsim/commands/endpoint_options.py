@@ -76,6 +76,9 @@ def check_trace(trace: str | None, force: bool) -> None:
         return
     if os.path.lexists(trace) and not force:
         raise Failure("this file exists", file=trace, remedy="choose another name, or --force", code=ExitCode.USAGE)
+    if os.path.lexists(trace) and not os.path.isfile(trace):
+        # It would be replaced: a device or a pipe must not be.
+        raise Failure("not a file", file=trace, remedy="choose another name", code=ExitCode.USAGE)
     folder = os.path.dirname(trace) or "."
     if not os.path.isdir(folder):
         raise Failure("no such folder", file=folder, remedy="make it first", code=ExitCode.USAGE)

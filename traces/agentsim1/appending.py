@@ -55,6 +55,7 @@ class Appender:
         self._blind_prompts: dict[str, Prompt] = {}
         self._last = 0
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
+        os.fchmod(descriptor, 0o600)  # a file that was there keeps the mode it had
         self._file: BinaryIO = open(descriptor, "wb", buffering=0)  # noqa: SIM115 - closed by finish()
         self._write(self._head(session, None))
 

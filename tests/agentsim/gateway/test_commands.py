@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -84,6 +85,12 @@ def test_exec_keeps_a_trace_and_overwrites_none(agent: str, tmp_path: Path, capf
     assert run(agent, "one ", "--trace", str(trace)) == 2
     assert run(agent, "one ", "--trace", str(trace), "--force") == 0
     assert run(agent, "one ", "--trace", str(tmp_path / "none" / "run.jsonl")) == 2
+    trace.chmod(0o644)
+    assert run(agent, "one ,one ", "--trace", str(trace), "--force") == 0
+    assert stat.S_IMODE(trace.stat().st_mode) == 0o600
+    os.mkfifo(tmp_path / "pipe")
+    for special in (str(tmp_path / "pipe"), str(tmp_path), "/dev/null"):
+        assert run(agent, "one ", "--trace", special, "--force") == 2
     capfd.readouterr()
     assert main(["check", str(trace), "--max-misses", "0"]) == 0
     assert main(["replay", str(trace)]) == 0

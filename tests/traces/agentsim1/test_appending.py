@@ -55,6 +55,15 @@ def test_a_torn_last_line_costs_one_request(tmp_path: Path, session: Session) ->
     assert [request.id for request in found.requests] == [request.id for request in session.requests[:-1]]
 
 
+def test_only_its_owner_may_read_it(tmp_path: Path, session: Session) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text("old")
+    path.chmod(0o644)
+    Appender(str(path), header(session)).close()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert b"old" not in path.read_bytes()
+
+
 def test_lines_pass_a_filter_and_order_is_watched(tmp_path: Path, session: Session) -> None:
     path = tmp_path / "trace.jsonl"
     appender = Appender(str(path), header(session, title="secret"), redact=lambda line: line.replace(b"secret", b"-"))

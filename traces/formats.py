@@ -16,7 +16,7 @@ import msgspec
 from agentsim.session import Problem, Session
 from traces.lines import BOM, open_regular
 from traces.records import Told, TraceError
-from traces.walk import QUIET_ENDS, Found, find
+from traces.walk import LOG_ENDS, QUIET_ENDS, Found, find
 
 HEAD_BYTES = 64 * 1024
 """How much of a file is looked at to tell its format."""
@@ -145,7 +145,7 @@ def _checked_format(file: Found, problems: list[Problem]) -> Format | None:
         reason = "of no known format; expected JSON lines of an agent's log" if head.strip() else "an empty file"
     if file.named:
         raise TraceError(file.path, reason, remedy)
-    if file.path.endswith(QUIET_ENDS):
+    if not file.path.endswith(LOG_ENDS) and file.path.endswith(QUIET_ENDS):
         return None
     problems.append(Problem(file=file.path, line=0, reason=reason, remedy=remedy))
     return None

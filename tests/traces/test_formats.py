@@ -147,11 +147,11 @@ def test_odd_files_in_a_folder_are_told_and_the_others_are_read(tmp_path):
 
 def test_files_of_common_ends_are_passed_over_in_silence(tmp_path):
     (tmp_path / "good.jsonl").write_bytes(TRACE_LINES)
-    for name in ("package.json", "store.db", "x.traj", "odd.request.json"):
+    for name in ("package.json", "store.db", "x.traj"):
         (tmp_path / name).write_bytes(b'{"name": "x"}')
     problems: list[Problem] = []
     assert len(list(read([str(tmp_path)], problems))) == 1
-    assert [os.path.basename(problem.file) for problem in problems] == ["odd.request.json"]
+    assert not problems
     with pytest.raises(TraceError, match="no known format"):
         list(read([str(tmp_path / "package.json")]))
 

@@ -67,6 +67,7 @@ class Format(msgspec.Struct, frozen=True):
 FORMATS = (
     Format("traces.agentsim1"),
     Format("traces.entire"),
+    Format("traces.har"),
     Format("traces.claude_trace"),
     Format("traces.claude_code"),
     Format("traces.stream_json"),
@@ -81,6 +82,8 @@ FORMATS = (
     Format("traces.openhands"),
     Format("traces.swe_agent"),
     Format("traces.copilot"),
+    Format("traces.vcr"),
+    Format("traces.mooncake"),
     Format("traces.pairs"),
 )
 """In the order in which they are tried: the most particular one first."""

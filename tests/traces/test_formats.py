@@ -47,7 +47,7 @@ def name_of(path):
 
 def test_every_format_says_what_it_is():
     names = [format.name for format in FORMATS]
-    assert names[:4] == ["agentsim/1", "entire-checkpoints", "claude-trace", "claude-code"]
+    assert names[:5] == ["agentsim/1", "entire-checkpoints", "har", "claude-trace", "claude-code"]
     assert names[-1] == "pairs"  # the least particular one
     assert len(set(names)) == len(names)
     assert all(format.description and isinstance(format.verified, bool) for format in FORMATS)

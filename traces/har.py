@@ -1,0 +1,179 @@
+"""HAR 1.2 archives of HTTP traffic, as browsers and proxies write them: whole Messages bodies and their responses.
+
+Usage convention: that of the Messages API, ``input_tokens`` excludes cached tokens. A request starts at
+``startedDateTime``, its first token comes after ``timings.send`` and ``timings.wait``, and it ends after ``time``
+milliseconds. Headers may hold live keys: only the few that are used are picked out, the others are never kept.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from agentsim.session import Problem, Session, Source
+from traces.assembly import stem
+from traces.claude_trace import is_messages_call
+from traces.documents import read_document
+from traces.exchanges import Exchange, raise_nothing_found, sessions_of
+from traces.headers import Told, told_by
+from traces.records import BadRow, Tally, decode, tell_or_raise
+from traces.replies import Reply, read_message
+from traces.sse import read_stream
+from traces.stamps import nanoseconds
+
+NAME = "har"
+DESCRIPTION = "HAR 1.2 archives (*.har) with Messages requests and responses (calls from descriptions)"
+VERIFIED = False
+
+_LONGEST = 10**10
+"""Milliseconds; a longer call cannot be meant."""
+
+
+class _Header(msgspec.Struct, gc=False):
+    name: str = ""
+    value: str = ""
+
+
+class _Post(msgspec.Struct, gc=False):
+    text: str | None = None
+
+
+class _Request(msgspec.Struct, gc=False):
+    url: str = ""
+    headers: list[_Header] = []
+    postData: _Post | None = None
+
+
+class _Content(msgspec.Struct, gc=False):
+    text: str | None = None
+    encoding: str | None = None
+
+
+class _Response(msgspec.Struct, gc=False):
+    status: int | None = None
+    headers: list[_Header] = []
+    content: _Content | None = None
+
+
+class _Timings(msgspec.Struct, gc=False):
+    send: float | None = None
+    wait: float | None = None
+
+
+class _Entry(msgspec.Struct, gc=False):
+    request: _Request
+    startedDateTime: str | None = None
+    time: float | None = None
+    timings: _Timings | None = None
+    response: _Response | None = None
+
+
+class _Log(msgspec.Struct, gc=False):
+    entries: list[msgspec.Raw]
+
+
+class _Archive(msgspec.Struct, gc=False):
+    log: _Log
+
+
+_archives = msgspec.json.Decoder(_Archive)
+_entries = msgspec.json.Decoder(_Entry)
+
+
+def detect(head: bytes, path: str) -> bool:
+    """Whether a file begins like an archive."""
+    start = head.lstrip()[:4096]
+    return start.startswith(b"{") and b'"log"' in start and b'"creator"' in start and b'"version"' in start
+
+
+def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
+    """The sessions of these archives. A response that came before (in the same or another file) is counted once.
+
+    The line of a source is the number of the entry. What is wrong with a file is told in ``problems``; without that
+    list, OSError is raised for a file that cannot be read and its subclass TraceError for one without a usable pair.
+    """
+    seen: set[str] = set()
+    for path in paths:
+        tally = Tally(path)
+        try:
+            entries = read_document(path, _archives).log.entries
+            exchanges = _exchanges_of(entries, path, tally)
+            sessions = sessions_of(exchanges, format=NAME, name=stem(path), tally=tally, files=(path,), seen=seen)
+            if not sessions:
+                raise_nothing_found(path, tally, problems, "Messages request with its response")
+        except OSError as error:
+            tell_or_raise(error, path, problems)
+        else:
+            yield from sessions
+
+
+def _exchanges_of(entries: Sequence[msgspec.Raw], path: str, tally: Tally) -> Iterator[Exchange]:
+    for number, raw in enumerate(entries, 1):
+        tally.rows += 1
+        try:
+            entry = decode(_entries, raw)
+            if not is_messages_call(entry.request.url):
+                tally.not_billable += 1
+                continue
+            yield _exchange(entry, Source(path, number))
+        except BadRow as bad:
+            tally.skip(number, bad)
+
+
+def _exchange(entry: _Entry, source: Source) -> Exchange:
+    request, response = entry.request, entry.response
+    asked = _told(request.headers)
+    answered = _told(response.headers) if response is not None else Told()
+    text = request.postData.text if request.postData is not None else None
+    if not text:
+        raise BadRow("not a Messages request", "the body was not recorded")
+    status = None if response is None or not response.status else response.status
+    start = nanoseconds(entry.startedDateTime)
+    timings = entry.timings or _Timings()
+    return Exchange(
+        body=text.encode("utf-8", "surrogatepass"),
+        source=source,
+        reply=None if response is None or status is None or status >= 400 else _reply(response),
+        status=status,
+        start=start,
+        first_token=_after(start, timings.send, timings.wait) if timings.wait is not None else None,
+        end=_after(start, entry.time),
+        session=asked.session,
+        request_id=answered.request_id,
+        harness=asked.harness,
+        harness_version=asked.harness_version,
+        betas=asked.betas,
+    )
+
+
+def _told(headers: Sequence[_Header]) -> Told:
+    return told_by({header.name: msgspec.Raw(msgspec.json.encode(header.value)) for header in headers})
+
+
+def _after(start: int | None, *durations: float | None) -> int | None:
+    """A time so many milliseconds later. HAR writes -1 for a part that does not apply."""
+    if start is None or all(duration is None for duration in durations):
+        return None
+    total = sum(duration for duration in durations if duration is not None and duration > 0)
+    return start + round(total * 1_000_000) if total < _LONGEST else None
+
+
+def _reply(response: _Response) -> Reply:
+    content = response.content
+    if content is None or not content.text:
+        raise BadRow("no response", "the body was not recorded")
+    data = content.text.encode("utf-8", "surrogatepass")
+    if content.encoding == "base64":
+        try:
+            data = base64.b64decode(data, validate=False)
+        except (binascii.Error, ValueError):
+            raise BadRow("no response", "the body is not base64") from None
+    return read_reply(data)
+
+
+def read_reply(data: bytes) -> Reply:
+    """The reply that a recorded body holds, whole or as a stream. Raises BadRow when it holds none."""
+    return read_stream(data) if data.lstrip().startswith((b"event:", b"data:")) else read_message(data)

@@ -1,0 +1,96 @@
+"""Serving traces of Mooncake and Bailian: a row a request, with the identities of its KV blocks.
+
+Convention: ``input_length`` is the whole prompt, cached or not; nothing is said about hits. Blocks hold 512 tokens
+(Mooncake) or 16 (Bailian), the last one what is left; equal leading ids are a shared prefix. Mooncake counts
+milliseconds from the trace's beginning, Bailian seconds. There are no prices: the provider is ``engine``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+import msgspec
+
+from agentsim.prompt import Prompt
+from agentsim.session import Problem, Request, Session, Source, Usage
+from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.block_prompts import BlockPrompts
+from traces.records import BadRow, Count, Tally, rows_of
+
+NAME = "mooncake"
+DESCRIPTION = "Mooncake serving traces (512-token blocks), and those of Qwen-Bailian (from descriptions)"
+VERIFIED = True
+
+MOONCAKE_BLOCK, BAILIAN_BLOCK = 512, 16
+_LATEST = 10**20
+
+
+class _Row(msgspec.Struct, gc=False):
+    input_length: Count
+    hash_ids: list[Count]
+    timestamp: msgspec.Raw = msgspec.Raw(b"")
+    output_length: Count | None = None
+    chat_id: int | str | None = None
+    parent_chat_id: int | str | None = None
+    session_id: int | str | None = None
+
+
+_rows = msgspec.json.Decoder(_Row)
+
+
+def detect(head: bytes, path: str) -> bool:
+    """Whether a file begins like such a trace."""
+    start = head.lstrip()[:4096]
+    return start.startswith(b"{") and b'"hash_ids"' in head and b'"input_length"' in start and b'"timestamp"' in start
+
+
+def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
+    """The session of each trace. What is wrong with a file is told in ``problems``; without that list OSError is
+    raised for it."""
+    yield from read_each(paths, problems, _session, "request with its block ids")
+
+
+def _session(path: str) -> Session:
+    tally = Tally(path)
+    assembly = Assembly(stem(path), NAME, tally)
+    assembly.files.append(path)
+    made: BlockPrompts | None = None
+    latest: dict[int, tuple[list[int], Prompt]] = {}  # by the first block: what begins alike shares its front
+    for raw in rows_of(path, _rows):
+        tally.rows += 1
+        try:
+            row = raw.checked()
+            bailian = row.chat_id is not None
+            if made is None:
+                made = BlockPrompts(BAILIAN_BLOCK if bailian else MOONCAKE_BLOCK)
+            first = row.hash_ids[0] if row.hash_ids else -1
+            prompt = made.prompt(row.hash_ids, row.input_length, latest.get(first))
+            latest[first] = (row.hash_ids, prompt)
+            assembly.add(
+                Request(
+                    id=f"{row.chat_id}" if bailian else f"#{raw.line}",
+                    lane=MAIN,
+                    model="",
+                    provider="engine",
+                    start=_time(bytes(row.timestamp), 9 if bailian else 6),
+                    prompt=prompt,
+                    usage=Usage(output=row.output_length),
+                    source=Source(path, raw.line),
+                ),
+                parent=f"{row.parent_chat_id}" if bailian else None,
+            )
+        except BadRow as bad:
+            tally.skip(raw.line, bad)
+    return assembly.build("messages")
+
+
+def _time(number: bytes, power: int) -> int | None:
+    try:
+        value = Decimal(number.decode("ascii"))
+    except (ArithmeticError, UnicodeDecodeError):
+        return None
+    if not value.is_finite() or value < 0 or value.adjusted() > 15:
+        return None
+    time = int(value.scaleb(power))
+    return time if time < _LATEST else None

@@ -56,11 +56,11 @@ class AgentsimApp(App[int]):
     class Read(Message):
         """Paths were read by a worker."""
 
-        def __init__(self, sessions: Sequence[Session], failure: str | None, diagnosis: Diagnosis | None) -> None:
+        def __init__(self, sessions: Sequence[Session], failure: str | None, diagnoses: Sequence[Diagnosis]) -> None:
             super().__init__()
             self.sessions = sessions
             self.failure = failure
-            self.diagnosis = diagnosis
+            self.diagnoses = diagnoses
 
     def __init__(self, launch: Launch) -> None:
         super().__init__()
@@ -100,24 +100,25 @@ class AgentsimApp(App[int]):
 
     @work(thread=True, exclusive=True, group="read")
     def _read(self, paths: Sequence[str], session_id: str | None) -> None:
-        from tui.loading import judge, read_paths
+        from tui.loading import SCENARIO, judge, read_paths
 
         opened = read_paths(paths)
         chosen = [s for s in opened.sessions if session_id is None or s.id.startswith(session_id)]
         failure = opened.failure
         if not chosen and failure is None:
             failure = f"no session begins with {session_id}" if opened.sessions else "no session in here"
-        diagnosis = judge(chosen[0]) if len(chosen) == 1 else None
-        self.post_message(self.Read(chosen, failure, diagnosis))
+        # Simulated sessions stand in no log that the list of sessions could read.
+        whole = len(chosen) == 1 or any(path.endswith(SCENARIO) for path in paths)
+        self.post_message(self.Read(chosen, failure, [judge(session) for session in chosen] if whole else []))
 
     def on_agentsim_app_read(self, event: Read) -> None:
         """Show the session; several are for a person to choose from."""
-        if event.diagnosis is not None:
-            self.open(event.diagnosis, instead=True)
+        if len(event.diagnoses) == 1:
+            self.open(event.diagnoses[0], instead=True)
         elif event.sessions:
             from tui.picker.screen import PickerScreen
 
-            self.switch_screen(PickerScreen(self.launch.paths))
+            self.switch_screen(PickerScreen(self.launch.paths, event.diagnoses))
         else:
             self.failure = event.failure
             self.exit(3)
@@ -160,6 +161,13 @@ class AgentsimApp(App[int]):
             self.exit(0)
 
     # Themes and commands
+
+    def action_command_palette(self) -> None:
+        """Open the command palette."""
+        from tui.palette import SafePalette
+
+        if not isinstance(self.screen, SafePalette):
+            self.push_screen(SafePalette(id="--command-palette"))
 
     def action_next_theme(self) -> None:
         """Dark, light, colour-blind safe."""

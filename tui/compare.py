@@ -159,7 +159,7 @@ class CompareScreen(Page):
         yield Static(id="says")
         yield Footer(show_command_palette=False)
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """Show both."""
         self._show()
         self.query_one(Grid).focus()

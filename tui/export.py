@@ -5,19 +5,16 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
 
 from agentsim.report.clean import clean
-from tui.grid import Rows
-from tui.ink import Ink, content, lines, parts
+from tui.grid import Column, Grid, Rows
+from tui.ink import Piece, parts
 from tui.page import Page
 
 _NAMES: dict[str, str] = {"markdown": "Markdown table", "json": "JSON, exact figures", "svg": "Picture (SVG)"}
@@ -26,45 +23,51 @@ _SERIAL = re.compile(r"\bterminal-\d+-")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
+class Formats:
+    """The formats to choose from, as rows of a grid."""
+
+    columns = (Column("format", "Export as", 20, "<", 9, True),)
+
+    def __init__(self, kinds: Sequence[str]) -> None:
+        self.kinds = kinds
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def cells(self, line: int) -> Sequence[Piece]:
+        """The name of a format; a second cell keeps it from being a heading."""
+        return [_NAMES[self.kinds[line]], ""]
+
+
 class ExportScreen(ModalScreen[None]):
     """Asks for the format of an export."""
 
     DEFAULT_CSS = """
     ExportScreen { align: center middle; }
-    ExportScreen > Vertical { width: 44; height: auto; background: $panel; border: round $primary; padding: 0 1; }
-    ExportScreen OptionList { height: auto; background: $panel; border: none; }
+    ExportScreen Grid { width: 40; height: 6; border: round $primary; background: $panel; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "app.pop_screen", "cancel"),
-        Binding("j", "down", show=False),
-        Binding("k", "up", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "app.pop_screen", "cancel")]
 
     def __init__(self, page: Page) -> None:
         super().__init__()
         self._page = page
+        self._rows = Formats([kind for kind in _NAMES if kind == "svg" or kind in page.documents()])
 
     def compose(self) -> ComposeResult:
         """A list of formats."""
-        kinds = [kind for kind in _NAMES if kind == "svg" or kind in self._page.documents()]
-        with Vertical():
-            yield Static(lines([[("Export as", Ink.STRONG)]]))
-            yield OptionList(*(Option(content(_NAMES[kind]), id=kind) for kind in kinds))
+        yield Grid(self._rows)
 
-    def action_down(self) -> None:
-        """Next format."""
-        self.query_one(OptionList).action_cursor_down()
-
-    def action_up(self) -> None:
-        """Format before."""
-        self.query_one(OptionList).action_cursor_up()
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+    def on_grid_opened(self, event: Grid.Opened) -> None:
         """Write the file."""
-        kind = event.option.id or "svg"
-        self.app.pop_screen()
+        event.stop()
+        kind = self._rows.kinds[event.line]
+        self.dismiss()
         # The picture is of the screen below, so this one must have gone first.
         self._page.call_after_refresh(export, self._page, kind)
+
+    def on_grid_moved(self, event: Grid.Moved) -> None:
+        """Nothing to tell."""
+        event.stop()
 
 
 def picture(app: App[Any]) -> str:

@@ -11,6 +11,9 @@ import msgspec
 from agentsim.diagnose import Diagnosis, diagnose
 from agentsim.session import Problem, Session
 
+SCENARIO = ".toml"
+"""The end of the name of a scenario file."""
+
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
     """What paths hold: sessions, or in ``failure`` why there are none."""
@@ -28,8 +31,14 @@ def read_paths(paths: Sequence[str]) -> Opened:
     missing = next((path for path in paths if not os.path.lexists(path)), None)
     if missing is not None:
         return Opened(failure=f"{missing}: no such file or folder; check the spelling")
+    scenarios = [path for path in paths if path.endswith(SCENARIO)]
     try:
-        sessions = tuple(read(paths, problems))
+        simulated = tuple(session for path in scenarios for session in simulated_sessions(path))
+    except (ValueError, OSError) as error:
+        return Opened(failure=str(error))
+    paths = [path for path in paths if path not in scenarios]
+    try:
+        sessions = simulated + (tuple(read(paths, problems)) if paths or not scenarios else ())
     except OSError as error:
         reason = getattr(error, "reason", None) or error.strerror or str(error)
         remedy = getattr(error, "remedy", None)
@@ -38,6 +47,18 @@ def read_paths(paths: Sequence[str]) -> Opened:
         place = f"{file}, line {line}" if line else f"{file}"
         return Opened(problems=tuple(problems), failure=f"{place}: {reason}" + (f"; {remedy}" if remedy else ""))
     return Opened(sessions=sessions, problems=tuple(problems))
+
+
+def simulated_sessions(path: str) -> list[Session]:
+    """The sessions of a scenario file, simulated with seed 0. Raises ValueError (ScenarioError) or OSError."""
+    from agentsim.harness.run import simulate
+    from scenarios.load import load
+
+    sessions = [simulate(cell.plan(0)).session for cell in load(path)]
+    if len({session.id for session in sessions}) == len(sessions):
+        return sessions
+    # The cells of a sweep share the name of their scenario.
+    return [msgspec.structs.replace(session, id=f"{session.id}#{n}") for n, session in enumerate(sessions, 1)]
 
 
 def judge(session: Session) -> Diagnosis:

@@ -52,6 +52,14 @@ class Page(Screen[None]):
     HELP_TITLE: ClassVar[str] = ""
     HELP_KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
 
+    def on_mount(self) -> None:
+        """Set up the screen, unless it was left before it was drawn: its widgets are gone then."""
+        if self.query(Heading):
+            self.opened()
+
+    def opened(self) -> None:
+        """Set up the widgets."""
+
     @property
     def program(self) -> AgentsimApp:
         """The app, by its own type."""

@@ -123,7 +123,7 @@ def _grouped(title: str, found: Iterable[Group], width: int) -> Lines:
     found = list(found)
     label = max(min(LABEL - 16, width - 50), 12)
     room = max(min(40, width - label - 46), LEAST_BAR)
-    titles = f"{'requests':>9} {'hit %':>7} {'cost':>10} {'lost':>10} cost, ▓ of it lost"
+    titles = f"{'requests':>9} {'hit %':>7} {'cost':>10} {'lost':>10}  cost, ▓ of it lost"
     out: Lines = [[""], [(fit(title, label + 2), Ink.STRONG), (titles, Ink.FAINT)]]
     most = max((group.cost for group in found), default=0) or 1
     for group in found:
@@ -179,7 +179,7 @@ class TotalsScreen(Page):
             yield Static(id="sums")
         yield Footer(show_command_palette=False)
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """Focus the page."""
         session = self.diagnosis.session
         self.query_one(Heading).say([(session.title or session.id, Ink.STRONG), (" · totals", Ink.FAINT)])

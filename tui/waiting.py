@@ -28,6 +28,6 @@ class WaitingScreen(Page):
         yield Static(content(("reading ", Ink.FAINT), self._paths[0] if self._paths else "", more, " …"), id="what")
         yield Footer(show_command_palette=False)
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """The name of the program."""
         self.query_one(Heading).say([("agentsim", Ink.STRONG)])

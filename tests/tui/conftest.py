@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 
 from tui.app import AgentsimApp, Launch
 from tui.export import picture
+from tui.trace.screen import SETTLE
 
 SAMPLES = Path(__file__).parents[2] / "traces" / "samples"
 ATLAS = str(SAMPLES / "atlas-14.jsonl")
@@ -37,11 +38,14 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 async def settle(pilot: Pilot[int]) -> None:
     """Wait until no worker works, no message waits and the cursor has come to rest."""
-    for _ in range(3):
-        working = [worker for worker in pilot.app.workers if worker.group != "follow"]
+    for _ in range(50):
+        working = [worker for worker in pilot.app.workers if worker.group != "follow" and not worker.is_finished]
         if working:
             await pilot.app.workers.wait_for_complete(working)
-        await pilot.pause(0.06)
+        await pilot.pause(SETTLE + 0.02)
+        if not any(worker.group != "follow" and not worker.is_finished for worker in pilot.app.workers):
+            break
+    await pilot.pause()
 
 
 async def press(pilot: Pilot[int], *keys: str) -> None:

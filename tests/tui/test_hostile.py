@@ -68,8 +68,8 @@ def test_markup_is_text():
         for key in ("right_square_bracket", "x", "enter", "escape", "t", "w", "space", "w", "v", "escape", "b"):
             await press(pilot, key)
             seen.append(shown(pilot.app))
-        for x in range(1, 100, 11):
-            for y in range(0, 30, 3):
+        for x in range(2, 100, 19):
+            for y in range(0, 30, 4):
                 await pilot.click(offset=(x, y))
         assert pilot.app.is_running
 

@@ -64,7 +64,7 @@ def test_any_usage_fits_its_width(read_tokens, written, fresh, width):
     request = Request(id="r", lane="m", model="x", start=None, usage=usage)
     row = Row(request=request, usage=usage, start=None, first_token=None, end=None)
     for kind in ("hit", "miss"):
-        verdict = Verdict(request="r", kind=kind)  # type: ignore[arg-type]
+        verdict = Verdict(request="r", kind=kind)
         for line in prompt_bar(row, verdict, row, width):
             assert display_width(text(line).rstrip()) <= max(width, 0)
 

@@ -125,3 +125,21 @@ def test_several_files_are_for_choosing(paths):
         assert "11 requests" in shown(pilot.app)
 
     drive(Launch(paths=paths), look)
+
+
+def test_a_simulated_session():
+    scenarios = Path(ATLAS).parents[2] / "scenarios"
+
+    async def look(pilot):
+        text = shown(pilot.app)
+        assert "14 requests · hit rate 52.65 %" in text
+        assert pilot.app.screen.diagnosis.session.format == "simulation"
+
+    drive(Launch(paths=(str(scenarios / "atlas-14.toml"),)), look)
+
+    async def four(pilot):
+        assert "4 sessions" in shown(pilot.app)
+        await press(pilot, "enter")
+        assert "4 requests" in shown(pilot.app)
+
+    drive(Launch(paths=(str(scenarios / "fanout-2x2.toml"),)), four)

@@ -186,6 +186,8 @@ def test_typing_ahead_loses_no_key():
 
 def test_help_lists_every_key_of_the_screen():
     """A key that the footer or a binding has and the help page has not would be found by nobody."""
+    from textual.binding import Binding
+
     from tui.compare import CompareScreen
     from tui.help import EVERYWHERE, MOVING
     from tui.page import Page
@@ -200,6 +202,7 @@ def test_help_lists_every_key_of_the_screen():
     for screen in (TraceScreen, PickerScreen, TimelineScreen, CompareScreen):
         told = " ".join(f"{key} {what}" for key, what in (*screen.HELP_KEYS, *MOVING, *EVERYWHERE))
         for binding in (*screen.BINDINGS, *Page.BINDINGS):
+            assert isinstance(binding, Binding)
             for key in binding.key.split(","):
                 assert names.get(key, key) in told, f"{screen.__name__}: {key}"
 

@@ -95,7 +95,7 @@ class PickerScreen(Page):
         yield SearchBar()
         yield Footer(show_command_palette=False)
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """Begin to load."""
         memory = self.program.memory
         if memory.picker_sort in SORTS:
@@ -222,7 +222,7 @@ class PickerScreen(Page):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """No second search while one types. (Its key comes first, so that keys typed ahead are part of the text.)"""
-        return action != "search" or not self.query_one(SearchBar).display
+        return action != "search" or not any(bar.display for bar in self.query(SearchBar))
 
     def action_search(self) -> None:
         """Open the search bar."""

@@ -59,7 +59,7 @@ class TimelineScreen(Page):
         yield Static(id="says")
         yield Footer(show_command_palette=False)
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """Focus the axis."""
         self.axis.focus()
         self._head()

@@ -126,7 +126,7 @@ class TraceScreen(Page):
         yield SearchBar()
         yield Footer(show_command_palette=False)
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """Show the rows as they were left."""
         state = self.program.memory
         self.rows.lanes = "tree" if state.lanes == "tree" and len(self.diagnosis.session.lanes) > 1 else "time"
@@ -239,7 +239,7 @@ class TraceScreen(Page):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """No second search while one types. (Its keys come first, so that keys typed ahead are part of the text.)"""
-        return action not in ("search", "filter") or not self.query_one(SearchBar).display
+        return action not in ("search", "filter") or not any(bar.display for bar in self.query(SearchBar))
 
     def action_search(self) -> None:
         """Open the search bar."""

@@ -92,3 +92,22 @@ def test_the_ceiling_of_real_traces(shared_data, name, rows, rate):
     assert round(sum(read) / total, 3) == rate
     # A partial last block is the same only where it is as long: ids alone cannot tell.
     assert sum(one != other for one, other in zip(read, expected, strict=True)) <= rows // 100
+
+
+@pytest.mark.parametrize(
+    ("room", "tokens"),
+    [(176, 408_576), (352, 412_672), (704, 412_672), (1409, 450_987), (2818, 620_886), (None, 3_781_957)],
+)
+def test_limited_room_reads_what_another_simulator_reads(shared_data, room, tokens):
+    """Tokens read in the last 750 of 1,500 requests, by ``kvcache-simulator`` 0.1.3 (PyPI), of which ``room`` is the
+    number of blocks: ``kvcache-simulator run --trace mooncake__conversation_trace-first1500.jsonl --block-size 512
+    --model glm-5.2 --policies lru --budgets-gib 8,16,32,64,128 --backend python --format json`` (the last is its
+    ceiling). There a partial last block takes as much room as a whole one; here it takes its tokens, so that a few
+    blocks more find room in the largest cache.
+    """
+    session = only(shared_data / "mooncake" / "mooncake__conversation_trace-first1500.jsonl")
+    cache = EngineCache(rules_for("sglang", "", None), room and room * 512, computes_last=False)
+    rows = scan(session, cache, price=False).rows[750:]
+    read = sum(row.usage.read or 0 for row in rows)
+    assert sum(row.usage.total_input or 0 for row in rows) == 10_664_700
+    assert read - tokens == (16 * 512 if room == 2818 else 0)

@@ -1,0 +1,136 @@
+"""Weka kv-cache-tester traces: one anonymised conversation with an agent a file, with the identities of its KV blocks.
+
+Convention: ``in`` is the whole prompt, cached or not; nothing is said about hits. Only whole blocks have ids; what is
+left after them equals nothing. Times are seconds from the trace's beginning. Those of a subagent's requests count from
+its own beginning, unless the first of them is as late as that beginning already. The provider is ``engine``: what the
+capture cost is not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from agentsim.prompt import Prompt
+from agentsim.session import Problem, Request, Session, Source, Usage
+from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.block_prompts import BlockPrompts
+from traces.documents import read_document
+from traces.records import BadRow, Count, Tally, TraceError, decode
+
+NAME = "weka-kv-trace"
+DESCRIPTION = "Weka kv-cache-tester traces (block identities of agent conversations)"
+VERIFIED = True
+
+_LATEST = 10**10
+
+
+class _Row(msgspec.Struct, gc=False):
+    t: float | None = None
+    type: str | None = None
+    model: str = ""
+    input: Count | None = msgspec.field(default=None, name="in")
+    output: Count | None = msgspec.field(default=None, name="out")
+    hash_ids: list[Count] = []
+    stop: str | None = None
+    api_time: float | None = None
+    agent_id: str | None = None
+    subagent_type: str | None = None
+    requests: list[msgspec.Raw] | None = None
+
+
+class _Trace(msgspec.Struct, gc=False):
+    block_size: int
+    requests: list[msgspec.Raw]
+    id: str | None = None
+
+
+_traces = msgspec.json.Decoder(_Trace)
+_rows = msgspec.json.Decoder(_Row)
+
+
+def detect(head: bytes, path: str) -> bool:
+    """Whether a file begins like such a trace."""
+    start = head.lstrip()[:4096]
+    return start.startswith(b"{") and b'"block_size"' in start and b'"hash_id_scope"' in start and b'"requests"' in head
+
+
+def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
+    """The session of each trace. The line of a source is the number of the request. What is wrong with a file is told
+    in ``problems``; without that list OSError is raised for it."""
+    yield from read_each(paths, problems, _session, "request with its block ids")
+
+
+def _session(path: str) -> Session:
+    trace = read_document(path, _traces)
+    if not 0 < trace.block_size <= 2**20:
+        raise TraceError(path, "a block size that cannot be meant", "check that this is the whole trace")
+    tally = Tally(path)
+    assembly = Assembly(trace.id or stem(path), NAME, tally)
+    assembly.files.append(path)
+    _Reading(path, trace.block_size, assembly).take(trace.requests, MAIN, 0)
+    return assembly.build("messages")
+
+
+class _Reading:
+    """Reads the requests of a trace and of the subagents in it. Mutable."""
+
+    def __init__(self, path: str, size: int, assembly: Assembly) -> None:
+        self.path = path
+        self.assembly = assembly
+        self.prompts = BlockPrompts(size)
+        self.latest: dict[str, tuple[Sequence[int], Prompt]] = {}
+        self.number = 0
+
+    def take(self, rows: Sequence[msgspec.Raw], lane: str, begin: int) -> None:
+        """Requests of one lane that begins at this time."""
+        relative: bool | None = None
+        for raw in rows:
+            self.number += 1
+            tally = self.assembly.tally
+            tally.rows += 1
+            try:
+                row = decode(_rows, raw)
+                start = _time(row.t)
+                if row.requests is not None:
+                    if lane != MAIN:
+                        raise BadRow("bad field", "a subagent in a subagent")
+                    tally.not_billable += 1
+                    agent = row.agent_id or f"subagent-{self.number}"
+                    title = row.subagent_type or agent
+                    self.assembly.lane(agent, title=title, purpose="subagent", parent=MAIN)
+                    self.take(row.requests, agent, start or 0)
+                    continue
+                if relative is None:
+                    relative = start is not None and start < begin
+                if relative and start is not None:
+                    start += begin
+                self._add(row, lane, start)
+            except BadRow as bad:
+                tally.skip(self.number, bad)
+
+    def _add(self, row: _Row, lane: str, start: int | None) -> None:
+        if row.input is None:
+            raise BadRow("bad counter", "in")
+        prompt = self.prompts.prompt(row.hash_ids, row.input, self.latest.get(lane))
+        self.latest[lane] = (row.hash_ids, prompt)
+        took = _time(row.api_time)
+        self.assembly.add(
+            Request(
+                id=f"#{self.number}",
+                lane=lane,
+                model=row.model,
+                provider="engine",
+                start=start,
+                end=None if start is None or took is None else start + took,
+                prompt=prompt,
+                usage=Usage(output=row.output),
+                stop_reason=row.stop,
+                source=Source(self.path, self.number),
+            )
+        )
+
+
+def _time(seconds: float | None) -> int | None:
+    return round(seconds * 10**9) if seconds is not None and 0 <= seconds < _LATEST else None

@@ -10,6 +10,10 @@ from tui import state
 from tui.app import AgentsimApp, Launch
 
 
+SWITCH = 0.0005
+"""Seconds after which a thread lets another one run."""
+
+
 def run(paths: tuple[str, ...], *, session: str | None = None, follow: bool = False) -> int:
     """Run the app until it is left; returns the exit code.
 
@@ -23,6 +27,8 @@ def run(paths: tuple[str, ...], *, session: str | None = None, follow: bool = Fa
             remedy="'agentsim replay' prints the same, and 'agentsim tui --web' serves it to a browser",
             code=ExitCode.USAGE,
         )
+    # Workers reckon in threads; a key must not wait for as long as Python lets them run by default.
+    sys.setswitchinterval(SWITCH)
     app = AgentsimApp(Launch(paths=paths, session=session, follow=follow, memory_file=state.path()))
     code = app.run()
     if app.failure is not None:

@@ -83,6 +83,7 @@ FORMATS = (
     Format("traces.swe_agent"),
     Format("traces.copilot"),
     Format("traces.vcr"),
+    Format("traces.anthropic_batch"),
     Format("traces.otel"),
     Format("traces.weka"),
     Format("traces.mooncake"),

@@ -84,6 +84,7 @@ FORMATS = (
     Format("traces.copilot"),
     Format("traces.vcr"),
     Format("traces.anthropic_batch"),
+    Format("traces.litellm"),
     Format("traces.otel"),
     Format("traces.weka"),
     Format("traces.mooncake"),

@@ -1,0 +1,122 @@
+"""LiteLLM's spend logs and standard logging payloads: one row a request, as the gateway counted it.
+
+Usage convention: ``prompt_tokens`` includes tokens read from and written to a provider's cache (checked: what is left
+is not negative). What the provider's cache did stands in ``metadata.usage_object`` or ``usage``; ``cache_hit`` is the
+gateway's own cache of whole responses: such a row reached no provider, and is not billed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from agentsim.session import Problem, Request, Session, Source, Usage
+from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.conventions import input_includes_cached, provider_name, provider_of_model
+from traces.records import BadRow, Tally, counter, rows_of
+from traces.stamps import nanoseconds, unix_nanoseconds
+
+NAME = "litellm"
+DESCRIPTION = "LiteLLM spend logs and logging payloads, JSON lines (from descriptions)"
+VERIFIED = False
+
+Json = dict[str, Any]
+
+_rows = msgspec.json.Decoder(dict[str, Any])
+
+
+def detect(head: bytes, path: str) -> bool:
+    """Whether a file begins like rows of LiteLLM."""
+    start = head.lstrip()
+    wanted = (b'"prompt_tokens"', b'"completion_tokens"', b'"startTime"', b'"call_type"')
+    return start.startswith(b"{") and all(name in head for name in wanted)
+
+
+def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
+    """The session of each file; each ``session_id`` in it is a lane. What is wrong with a file is told in ``problems``;
+    without that list OSError is raised for it."""
+    seen: set[str] = set()
+    yield from read_each(paths, problems, lambda path: _session(path, seen), "request with its counters")
+
+
+def _session(path: str, seen: set[str]) -> Session:
+    tally = Tally(path)
+    assembly = Assembly(stem(path), NAME, tally)
+    assembly.files.append(path)
+    calls: list[tuple[int, int, Request]] = []
+    for raw in rows_of(path, _rows):
+        tally.rows += 1
+        try:
+            row = raw.checked()
+            id = _text(row, "request_id", "id") or f"#{raw.line}"
+            if row.get("cache_hit") in (True, "True", "true") or row.get("status") == "failure":
+                tally.not_billable += 1
+            elif id in seen:
+                tally.duplicate += 1
+            else:
+                request = _request(row, id, Source(path, raw.line))
+                seen.add(id)
+                calls.append((request.start or request.end or 0, len(calls), request))
+        except BadRow as bad:
+            tally.skip(raw.line, bad)
+    # Rows are written when a call ends.
+    for _, _, request in sorted(calls, key=lambda call: call[:2]):
+        assembly.add(request)
+    return assembly.build("usage")
+
+
+def _request(row: Json, id: str, source: Source) -> Request:
+    model = _text(row, "model") or ""
+    start, end, first = (_time(row.get(name)) for name in ("startTime", "endTime", "completionStartTime"))
+    return Request(
+        id=id,
+        lane=_text(row, "session_id", "trace_id") or MAIN,
+        model=model.rpartition("/")[2],
+        provider=provider_name(_text(row, "custom_llm_provider"), provider_of_model(model)),
+        start=start,
+        first_token=first if first is not None and start is not None and first > start else None,
+        end=end,
+        usage=_usage(row),
+        source=source,
+    )
+
+
+def _usage(row: Json) -> Usage:
+    metadata = _object(row.get("metadata"))
+    places = [
+        _object(place.get(name))
+        for place in (metadata, row)
+        for name in ("usage_object", "additional_usage_values", "usage")
+    ]
+    read = _first(places, "cache_read_input_tokens")
+    if read is None:
+        read = _first([_object(place.get("prompt_tokens_details")) for place in places], "cached_tokens")
+    write = _first(places, "cache_creation_input_tokens")
+    sent = counter(row.get("prompt_tokens"), "prompt_tokens")
+    return input_includes_cached(sent, read, write, counter(row.get("completion_tokens"), "completion_tokens"))
+
+
+def _first(places: Sequence[Json], name: str) -> int | None:
+    return next((counter(place[name], name) for place in places if place.get(name) is not None), None)
+
+
+def _object(value: object) -> Json:
+    """An object, also where it is text: a table has no other place for it."""
+    if isinstance(value, str) and value[:1] == "{":
+        try:
+            return _rows.decode(value)
+        except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _text(row: Json, *names: str) -> str | None:
+    return next((value for name in names if isinstance(value := row.get(name), str) and value), None)
+
+
+def _time(value: object) -> int | None:
+    if isinstance(value, str):
+        return nanoseconds(value)
+    return unix_nanoseconds(repr(value).encode()) if isinstance(value, int | float) else None

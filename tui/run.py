@@ -9,7 +9,6 @@ from agentsim.report.exits import ExitCode, Failure
 from tui import state
 from tui.app import AgentsimApp, Launch
 
-
 SWITCH = 0.0005
 """Seconds after which a thread lets another one run."""
 

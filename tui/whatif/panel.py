@@ -75,26 +75,25 @@ class WhatIfPanel(Vertical):
         super().__init__(id="whatif")
         self.workbench = workbench
         self.rows = PolicyRows()
+        # Made here and not when mounted: keys may ask for them before.
+        self.grid = Grid(id="policies")
+        self._result = Static(id="result")
+        self._text = Static(id="about")
         self.revision: Revision | None = None
         self._known: WhatIfPanel.Known | None = None
         self._busy = False
 
     def compose(self) -> ComposeResult:
         """Result, policies, about the policy under the cursor."""
-        yield Static(id="result")
-        yield Grid(id="policies")
-        yield Static(id="about")
+        yield self._result
+        yield self.grid
+        yield self._text
 
     def on_mount(self) -> None:
         """Begin to simulate."""
         self.grid.show(self.rows)
         self._say()
         self._try_alone(list(self.rows.policies.values()))
-
-    @property
-    def grid(self) -> Grid:
-        """The list of policies."""
-        return self.query_one(Grid)
 
     # Workers
 
@@ -166,7 +165,7 @@ class WhatIfPanel(Vertical):
             rows.append([("Space chooses a policy; * changes what the model sees", Ink.FAINT)])
         else:
             rows += self._sums(revision)
-        self.query_one("#result", Static).update(wrapped(rows, width))
+        self._result.update(wrapped(rows, width))
 
     def _calibration(self) -> list[Piece]:
         known = self._known
@@ -218,7 +217,7 @@ class WhatIfPanel(Vertical):
             rows.append([("if ", Ink.FAINT), policy.assumes])
         if policy.changes:
             rows.append([("* ", Ink.WARN), policy.changes])
-        self.query_one("#about", Static).update(wrapped(rows, max(self.size.width - 3, 20)))
+        self._text.update(wrapped(rows, max(self.size.width - 3, 20)))
 
     def on_grid_moved(self, event: Grid.Moved) -> None:
         """Tell about the policy under the cursor."""

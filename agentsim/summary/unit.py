@@ -24,6 +24,7 @@ from traces.stamps import nanoseconds
 from traces.usage import diagnosis_of, usage_of
 
 _ANY_SIZE = 10**12
+_SHORT, _DROPPED, _LONG = (FIVE_MINUTES, False), (FIVE_MINUTES, True), (ONE_HOUR, False)
 _DAY = 86_400 * 10**9
 
 
@@ -60,14 +61,10 @@ class _Judge:
         self.losses: list[UnitLoss] = []
         self.unlogged = 0
         self.unlogged_cost = 0
-        self.fresh = self.written = self.read = self.output = 0
-        # The prices of the call before, which nearly every call shares.
-        self.same_model = self.same_day = ""
-        self.same_tier: str | None = None
-        self.same_speed: str | None = None
-        self.same_region: str | None = None
-        self.same_size = -1
-        self.same_sums: list[int] = []
+        self.rest = [0, 0, 0, 0, 0]
+        """Tokens of calls that are priced one by one, or not at all."""
+        self.ways: dict[tuple[str, str, str | None, str | None, str | None], list[int]] = {}
+        """The sums for calls of one model, day and way of processing, where the size of a prompt changes no price."""
 
     def report(self, group: tuple[LogFile, ...]) -> UnitReport:
         unit, owned = self.unit, self.owned
@@ -85,7 +82,7 @@ class _Judge:
                 # It reads exactly what the call before it left: nothing to explain.
                 lane = lane_of[before.index]
                 lane_of.append(lane)
-                memories[lane].ends[call.warm] = request_id(call)
+                memories[lane].ends[call.warm] = call.key[0] or call.key[1]
                 lifetimes.append(_lifetime(call, lifetimes[before.index]))
                 hits += mine
                 continue
@@ -165,60 +162,44 @@ class _Judge:
 
     def _add(self, call: Call) -> None:
         usage = call.usage
-        fresh, read, write, output = call.total - call.warm, call.read, call.write, max(call.output, 0)
-        self.fresh += fresh
-        self.read += read
-        self.written += write
-        self.output += output
         if usage.iterations is not None and len(usage.iterations) > 1:
-            cost, equivalents = self.book.price(request_of(self.unit, call, self.tree.step(call)))
-            if cost is None:
-                self.unpriced[call.model] = self.unpriced.get(call.model, 0) + 1
-            else:
-                self.cost += cost
-                self.equivalents += equivalents or 0
-            return
-        day = (call.end or "")[:10]
-        if (
-            call.model == self.same_model
-            and day == self.same_day
-            and usage.service_tier == self.same_tier
-            and usage.speed == self.same_speed
-            and usage.inference_geo == self.same_region
-            and call.total <= self.same_size
-        ):
-            sums = self.same_sums
+            sums = self._price_alone(call)
         else:
-            card = self._card(call)
-            if card is None:
-                self.unpriced[call.model] = self.unpriced.get(call.model, 0) + 1
-                return
-            sums = self.sums.setdefault(card, [0, 0, 0, 0, 0])
-            self.same_model, self.same_day, self.same_sums = call.model, day, sums
-            self.same_tier, self.same_speed, self.same_region = usage.service_tier, usage.speed, usage.inference_geo
-            # A prompt no larger than this one has the same prices if the smallest prompt has them too.
-            self.same_size = self._size_limit(call, card)
+            way = (call.model, (call.end or "")[:10], usage.service_tier, usage.speed, usage.inference_geo)
+            known = self.ways.get(way)
+            sums = self._sums_of(call, way) if known is None else known
         split = usage.cache_creation
-        hour = (split.ephemeral_1h_input_tokens or 0) if split is not None else 0
-        sums[0] += fresh
-        sums[1] += write - hour
+        hour = 0 if split is None else split.ephemeral_1h_input_tokens or 0
+        sums[0] += call.total - call.warm
+        sums[1] += call.write - hour
         sums[2] += hour
-        sums[3] += read
-        sums[4] += output
+        sums[3] += call.read
+        if call.output > 0:
+            sums[4] += call.output
 
-    def _size_limit(self, call: Call, card: RateCard) -> int:
-        """The prompt size up to which a call like this one is sure to have the same prices."""
-        usage = call.usage
-        when = self._safe_day(call.model, (call.end or "")[:10])
-        if when is None:
-            return -1
-        smallest, largest = (
-            self.book.card("anthropic", call.model, when, size, usage.service_tier, usage.speed, usage.inference_geo)
-            for size in (1, _ANY_SIZE)
-        )
-        if smallest != card:
-            return -1
-        return _ANY_SIZE if largest == card else call.total
+    def _price_alone(self, call: Call) -> list[int]:
+        """Price a call that was served by several inner ones; where its tokens are counted."""
+        cost, equivalents = self.book.price(request_of(self.unit, call, self.tree.step(call)))
+        if cost is None:
+            self.unpriced[call.model] = self.unpriced.get(call.model, 0) + 1
+        else:
+            self.cost += cost
+            self.equivalents += equivalents or 0
+        return self.rest
+
+    def _sums_of(self, call: Call, way: tuple[str, str, str | None, str | None, str | None]) -> list[int]:
+        """Where the tokens of a call are counted; remembered where any prompt processed that way has its prices."""
+        card = self._card(call)
+        if card is None:
+            self.unpriced[call.model] = self.unpriced.get(call.model, 0) + 1
+            return self.rest
+        sums = self.sums.setdefault(card, [0, 0, 0, 0, 0])
+        when = self._safe_day(way[0], way[1])
+        if when is not None and all(
+            self.book.card("anthropic", way[0], when, size, way[2], way[3], way[4]) == card for size in (1, _ANY_SIZE)
+        ):
+            self.ways[way] = sums
+        return sums
 
     def _price_sums(self, card: RateCard, sums: list[int]) -> None:
         from agentsim.prices import cost, equivalents
@@ -255,6 +236,7 @@ class _Judge:
 
     def _result(self, group: tuple[LogFile, ...], counted: int) -> UnitReport:
         unit = self.unit
+        fresh, short, long, read, output = map(sum, zip(self.rest, *self.sums.values(), strict=True))
         return UnitReport(
             session=group[0].session,
             project=group[0].project,
@@ -263,10 +245,10 @@ class _Judge:
             last_stamp=unit.last_stamp,
             keys=list(unit.by_key),
             requests=counted,
-            fresh=self.fresh,
-            written=self.written,
-            read=self.read,
-            output=self.output,
+            fresh=fresh,
+            written=short + long,
+            read=read,
+            output=output,
             cost=self.cost,
             equivalents=self.equivalents,
             unpriced=self.unpriced,
@@ -289,7 +271,7 @@ def _lifetime(call: Call, before: tuple[int | None, bool]) -> tuple[int | None, 
     if split is None:
         return before
     if split.ephemeral_5m_input_tokens:
-        return FIVE_MINUTES, before[0] == ONE_HOUR or before[1]
+        return _DROPPED if before[1] or before[0] == ONE_HOUR else _SHORT
     if split.ephemeral_1h_input_tokens:
-        return ONE_HOUR, False
+        return _LONG
     return before

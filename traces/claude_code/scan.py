@@ -198,8 +198,14 @@ def _take_copy(unit: Unit, index: int, line: Line, number: int, position: int) -
 
 
 def _contradicts(usage: SentUsage) -> bool:
-    inner = usage.iterations
-    return is_contradictory(usage) or (inner is not None and len(inner) > 1 and any(map(is_contradictory, inner)))
+    split, inner = usage.cache_creation, usage.iterations
+    if split is not None and (
+        (split.ephemeral_5m_input_tokens or 0) + (split.ephemeral_1h_input_tokens or 0)
+        != usage.cache_creation_input_tokens
+        and is_contradictory(usage)
+    ):
+        return True
+    return inner is not None and len(inner) > 1 and any(map(is_contradictory, inner))
 
 
 def _put(

@@ -16,7 +16,7 @@ class Call(msgspec.Struct, kw_only=True, eq=False, gc=False):
     """One request as a log tells it. Filled while its file is being read, and only read afterwards.
 
     ``position`` and ``line`` say where its first line begins (byte offset and number) in file ``file`` of its unit;
-    ``last`` where its last line does; ``index`` is its place among the unit's calls. ``parent_uuid`` is the node its
+    ``index`` is its place among the unit's calls. ``parent_uuid`` is the node its
     first line hangs on. ``lane`` is the agent id of a subagent, ``"sidechain"`` where old versions do not tell which,
     and ``""`` for the main conversation. ``agent_copy`` marks a subagent's call that a ``progress`` record carried.
     Counters that the log lacks count 0 in ``read`` to ``warm``; ``output`` is -1 then.
@@ -33,8 +33,6 @@ class Call(msgspec.Struct, kw_only=True, eq=False, gc=False):
     version: str | None
     effort: str | None
     agent_copy: bool
-    last: int = 0
-    lines: int = 1
     model: str = ""
     end: str | None = None
     stop_reason: str | None = None

@@ -22,6 +22,8 @@ _USAGE_OBJECT = b'"usage":{'
 _UUID = b'"uuid":"'
 _USER = b'"type":"user"'
 _ASSISTANT = b'"type":"assistant"'
+_STAMP = b'"timestamp":"'
+_STAMP_LENGTH = len(_STAMP)
 _ID = b'"id":"'
 _NEAR = 512
 _FAR = 2048
@@ -45,7 +47,6 @@ class Unit:
         "rows",
         "session",
         "skipped",
-        "synthetic",
     )
 
     def __init__(self, files: tuple[str, ...]) -> None:
@@ -57,7 +58,6 @@ class Unit:
         self.not_billable = 0
         self.skipped: dict[str, int] = {}
         self.problems: list[Problem] = []
-        self.synthetic: list[tuple[int, int]] = []
         self.session: str | None = None
         self.first_stamp = ""
         self.last_stamp = ""
@@ -110,11 +110,14 @@ def _scan_file(unit: Unit, index: int, path: str) -> None:
                 and data[end + tail_from : end + tail_to] == tail
                 and data[begin + head_from : begin + head_to] == head
             ):
-                duplicate += 1
-                last.last = begin + shift
-                last.lines += 1
-                begin = end + 1
-                continue
+                # Its stamp is when the response went on, which the first line could not know.
+                at = find(_STAMP, end + tail_to, end)
+                stop = find(b'"', at + _STAMP_LENGTH, end) if at >= 0 else -1
+                if stop >= 0:
+                    last.end = unit.last_stamp = data[at + _STAMP_LENGTH : stop].decode("ascii", "replace")
+                    duplicate += 1
+                    begin = end + 1
+                    continue
             # An assistant's line shows its type near one of its ends; a user's line likewise, and carries no usage of
             # its own. Quotes inside a string are escaped, so that no text can look like either.
             near_end = end - _NEAR
@@ -169,8 +172,6 @@ def _take(unit: Unit, index: int, line: Line, number: int, position: int) -> Cal
         return _take_copy(unit, index, line, number, position)
     if message is None or message.usage is None or message.model == SYNTHETIC_MODEL:
         unit.not_billable += 1
-        if message is not None and message.model == SYNTHETIC_MODEL:
-            unit.synthetic.append((index, position))
         return None
     if _contradicts(message.usage):
         unit.skip(unit.files[index], number, "bad counter")
@@ -251,10 +252,8 @@ def _put(
             unit.first_stamp = stamp
     else:
         unit.duplicate += 1
-        call.lines += 1
         if output > call.output:
             call.take(message.model or "", usage, output)
-    call.last = position
     if stamp:
         call.end = unit.last_stamp = stamp
     if message.stop_reason is not None:

@@ -10,7 +10,8 @@ import pytest
 
 from agentsim.session import Session
 from traces.claude_code import detect, read_sessions
-from traces.samples.claude_log import ClaudeLog, turns
+from traces.samples.claude_log import ClaudeLog, stamp, turns
+from traces.stamps import nanoseconds
 
 
 def read_one(*paths: Path) -> Session:
@@ -63,6 +64,20 @@ def test_times_run_from_the_last_line_sent_to_the_last_line_received(tmp_path: P
     assert second.end is not None
     assert second.start - first.end == 30 * 10**9
     assert second.end - second.start == 7 * 10**9
+
+
+def test_a_response_ends_with_its_last_line_even_if_all_lines_count_the_same(tmp_path: Path) -> None:
+    log = ClaudeLog()
+    log.user()
+    log.call(0, 20_000, output=1, tools=2)
+    path = log.save(tmp_path / "s1.jsonl")
+    lines = path.read_text().splitlines()
+    late = lines[-1].replace(stamp(log.now), stamp(log.now + 40))
+    path.write_text("\n".join([*lines[:-1], late]) + "\n")
+    session = read_one(path)
+    (request,) = session.requests
+    assert request.end == nanoseconds(stamp(log.now + 40))
+    assert (session.accounting.used, session.accounting.duplicate) == (1, 2)
 
 
 def test_appended_blocks_count_reply_and_results_but_not_thinking(tmp_path: Path) -> None:

@@ -99,10 +99,10 @@ def detect(path: str) -> Format | None:
     Raises OSError when the file cannot be read.
     """
     if not os.path.isdir(path):
-        return _format_of(_head(path), path)
+        return format_of(_head(path), path)
     for file in find((path,), _ignore):
         try:
-            found = _format_of(_head(file.path), file.path)
+            found = format_of(_head(file.path), file.path)
         except OSError:
             continue
         if found is not None:
@@ -146,7 +146,7 @@ def _checked_format(file: Found, problems: list[Problem]) -> Format | None:
     except OSError as error:
         reason, remedy = error.strerror or str(error), "check that it is a file you may read"
     else:
-        format = _format_of(head, file.path)
+        format = format_of(head, file.path)
         if format is not None:
             return format
         reason = "of no known format; expected JSON lines of an agent's log" if head.strip() else "an empty file"
@@ -158,7 +158,8 @@ def _checked_format(file: Found, problems: list[Problem]) -> Format | None:
     return None
 
 
-def _format_of(head: bytes, path: str) -> Format | None:
+def format_of(head: bytes, path: str) -> Format | None:
+    """The format of a file that is called ``path`` and begins with ``head``; ``None`` when it has none that is known."""
     head = head.removeprefix(BOM)
     return next((format for format in FORMATS if format.reader.detect(head, path)), None)
 

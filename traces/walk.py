@@ -25,21 +25,29 @@ class Found(NamedTuple):
     named: bool
 
 
-def find(paths: Iterable[str], tell: Callable[[Problem], None]) -> list[Found]:
+def find(
+    paths: Iterable[str], tell: Callable[[Problem], None], ends: tuple[str, ...] = (*LOG_ENDS, *QUIET_ENDS)
+) -> list[Found]:
     """The files at and under these paths, each once, sorted by path. A folder is entered once, so links that go in
-    circles end. What cannot be entered is told; FIFOs and devices in a folder are passed over."""
+    circles end. What cannot be entered is told; FIFOs and devices in a folder are passed over, and files whose names
+    end otherwise than with ``ends``."""
     found: dict[str, bool] = {}
     entered: set[tuple[int, int]] = set()
     for path in sorted(set(paths)):
         if os.path.isdir(path):
-            _walk(path, 0, found, entered, tell)
+            _walk(path, 0, found, entered, tell, ends)
         else:
             found[path] = True
     return [Found(path, named) for path, named in sorted(found.items())]
 
 
 def _walk(
-    folder: str, depth: int, found: dict[str, bool], entered: set[tuple[int, int]], tell: Callable[[Problem], None]
+    folder: str,
+    depth: int,
+    found: dict[str, bool],
+    entered: set[tuple[int, int]],
+    tell: Callable[[Problem], None],
+    ends: tuple[str, ...],
 ) -> None:
     try:
         status = os.stat(folder)
@@ -55,8 +63,8 @@ def _walk(
         try:
             if entry.is_dir():
                 if depth < MAX_DEPTH:
-                    _walk(entry.path, depth + 1, found, entered, tell)
-            elif entry.name.endswith((*LOG_ENDS, *QUIET_ENDS)) and entry.is_file():
+                    _walk(entry.path, depth + 1, found, entered, tell, ends)
+            elif entry.name.endswith(ends) and entry.is_file():
                 found.setdefault(entry.path, False)
         except OSError as error:
             tell(_unreadable(entry.path, error))

@@ -98,20 +98,26 @@ def look_at(path: str) -> LogFile:
     folder, name = os.path.split(path)
     stem = name.removesuffix(".jsonl")
     agent = stem.removeprefix("agent-") if stem.startswith("agent-") else ""
-    session = _SESSION_ID.search(head)
+    session = session_in(head, path)
     stamp = min(_STAMP.findall(head), default=b"")
     while agent and os.path.basename(folder) != "" and _is_inner(os.path.basename(folder)):
         folder = os.path.dirname(folder)
-    if agent and session is not None and os.path.basename(folder) == session[1].decode("utf-8", "replace"):
+    if agent and os.path.basename(folder) == session:
         folder = os.path.dirname(folder)
     return LogFile(
         path=path,
-        session=session[1].decode("utf-8", "replace") if session else stem,
+        session=session,
         stamp=stamp.decode("utf-8", "replace"),
         agent=agent,
         project=os.path.basename(folder),
         size=status.st_size,
     )
+
+
+def session_in(head: bytes, path: str) -> str:
+    """The session that a log belongs to, by its beginning; by its name where that tells nothing."""
+    session = _SESSION_ID.search(head)
+    return session[1].decode("utf-8", "replace") if session else os.path.basename(path).removesuffix(".jsonl")
 
 
 def _is_inner(name: str) -> bool:

@@ -1,0 +1,45 @@
+"""Paged attention over keys and values kept in four bits: the definition."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from kernels.attention import attend, plan
+from kernels.int4 import unpack_int4
+
+
+def paged_attention_int4(
+    q: Tensor,
+    k_packed: Tensor,
+    k_scales: Tensor,
+    v_packed: Tensor,
+    v_scales: Tensor,
+    block_tables: Tensor,
+    q_starts: Tensor,
+    kv_lengths: Tensor,
+    *,
+    scale: float,
+    window: int | None = None,
+    splits: int | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """:func:`kernels.attention.paged_attention` over packed pages.
+
+    ``k_packed`` and ``v_packed`` uint8 [P, page, Hkv, D/2] and their ``k_scales`` and ``v_scales`` float32
+    [P, page, Hkv, D/group] are what :func:`kernels.int4.pack_int4` makes of pages [P, page, Hkv, D]; all else is as
+    there. Here what a sequence reads is unpacked before it is used; the kernel unpacks as it reads.
+    """
+    del splits
+    parts = plan(block_tables, q_starts, kv_lengths, page=k_packed.shape[1], window=window, dtype=q.dtype)
+    result = torch.empty_like(q) if out is None else out
+
+    def rows(packed: Tensor, scales: Tensor, slots: Tensor) -> Tensor:
+        return unpack_int4(
+            packed.flatten(0, 1).index_select(0, slots), scales.flatten(0, 1).index_select(0, slots), q.dtype
+        )
+
+    attend(parts, q, partial(rows, k_packed, k_scales), partial(rows, v_packed, v_scales), result, scale)
+    return result

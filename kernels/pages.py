@@ -1,0 +1,29 @@
+"""Writing new keys and values into pages, and copying whole pages: the definitions."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+
+def write_pages(k: Tensor, v: Tensor, k_pages: Tensor, v_pages: Tensor, slots: Tensor) -> None:
+    """Put the rows of ``k`` and ``v`` [T, Hkv, D] into their slots of the pages [P, page, Hkv, D], in place.
+
+    ``slots`` [T] int64: ``page number · page size + offset``, all different; a negative one leaves its row
+    out (padding).
+    """
+    if slots.numel() == 0:
+        return
+    if int(slots.min()) < 0:
+        kept = slots >= 0
+        k, v, slots = k[kept], v[kept], slots[kept]
+    k_pages.flatten(0, 1).index_copy_(0, slots, k)
+    v_pages.flatten(0, 1).index_copy_(0, slots, v)
+
+
+def copy_pages(pages: Tensor, source: Tensor, target: Tensor) -> None:
+    """Copy pages ``source`` [N] onto pages ``target`` [N] of ``pages`` [P, …], in place.
+
+    Targets are all different, and none of them is a source: nothing is said of the order of the copies.
+    """
+    if source.numel():
+        pages.index_copy_(0, target, pages.index_select(0, source))

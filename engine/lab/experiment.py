@@ -1,0 +1,163 @@
+"""What an experiment is and what it finds: values, apart from how they are printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+Value = str | int | float | bool | None
+"""A cell of a table. ``None``: unknown, or it does not apply."""
+
+
+class Holds(Enum):
+    """How a measured figure is held against the published one."""
+
+    EXACTLY = "exactly"
+    CLOSELY = "closely"
+    """Within ``tolerance``, absolute."""
+    AT_MOST = "at most"
+    MACHINE = "by machine"
+    """It depends on hardware, weights or library: shown beside, never judged."""
+
+
+class Agreement(Enum):
+    """What became of the comparison."""
+
+    SAME = "same"
+    DIFFERS = "differs"
+    MACHINE = "depends on the machine"
+    UNPUBLISHED = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A figure that stands in the literature, with how a measurement is held against it."""
+
+    value: Value
+    holds: Holds = Holds.EXACTLY
+    tolerance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A measured figure. Its name is the key of the published one, where there is one."""
+
+    name: str
+    value: Value
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of values under titled columns."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"table {self.title!r}: a row of {len(row)} cells under {len(self.columns)} columns")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A named line, or the bars of one colour: a y for each x."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LinePlot:
+    """Lines over numbers. A logarithmic axis leaves out what is not above zero."""
+
+    title: str
+    x: str
+    y: str
+    series: tuple[Series, ...]
+    log_x: bool = False
+    log_y: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BarPlot:
+    """One bar for each label."""
+
+    title: str
+    y: str
+    bars: tuple[tuple[str, float], ...]
+    log_y: bool = False
+
+
+Plot = LinePlot | BarPlot
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What an experiment found."""
+
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    plots: tuple[Plot, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def value(self, name: str) -> Value:
+        """The figure of that name. Raises KeyError."""
+        for figure in self.figures:
+            if figure.name == name:
+                return figure.value
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to run. ``brief`` takes smaller inputs: the mechanisms are the same, figures of the machine are not."""
+
+    seed: int = 20_261_129
+    brief: bool = False
+    weights: str | None = None
+    """A GGUF or safetensors file; ``None`` takes the default model."""
+    progress: Callable[[str], None] | None = None
+
+    def say(self, what: str) -> None:
+        """Tell whoever waits what is being done."""
+        if self.progress is not None:
+            self.progress(what)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """An experiment: what it asks, what it establishes and what it does not, and what was published."""
+
+    name: str
+    title: str
+    meaning: str
+    run: Callable[[Settings], Findings]
+    published: Mapping[str, Published] = field(default_factory=dict)
+    needs_model: bool = False
+    """It runs a real model, whose weights must be there."""
+
+
+def agreement(measured: Value, published: Published | None) -> Agreement:
+    """Hold a measured value against the published one."""
+    if published is None:
+        return Agreement.UNPUBLISHED
+    if published.holds is Holds.MACHINE:
+        return Agreement.MACHINE
+    if published.holds is Holds.EXACTLY:
+        return Agreement.SAME if measured == published.value else Agreement.DIFFERS
+    if not isinstance(measured, (int, float)) or not isinstance(published.value, (int, float)):
+        return Agreement.DIFFERS
+    if published.holds is Holds.AT_MOST:
+        return Agreement.SAME if measured <= published.value else Agreement.DIFFERS
+    near = math.isclose(measured, published.value, rel_tol=0.0, abs_tol=published.tolerance)
+    return Agreement.SAME if near else Agreement.DIFFERS
+
+
+def exactly(**figures: Value) -> dict[str, Published]:
+    """Published figures that a measurement must equal; an underscore in a name is a space."""
+    return {name.replace("_", " "): Published(value) for name, value in figures.items()}

@@ -1,0 +1,80 @@
+"""A sliding window: K and V of the last tokens only."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.lab.states.attention import attend
+from engine.lab.states.full import Projections
+from engine.lab.states.state import Snapshot, State, Unrestorable, copied, held_bytes
+
+
+class SlidingWindow(State):
+    """The last ``window`` tokens' K and V. Going back needs a copy of the window as it was."""
+
+    def __init__(self, weights: Projections, window: int) -> None:
+        self.weights = weights
+        self.window = window
+        empty = weights.key.new_zeros(0, weights.kv_heads, weights.head_dim)
+        self.keys, self.values = empty, empty
+
+    def record(self, inputs: Tensor) -> None:
+        """See :meth:`State.record`."""
+        self._take(inputs)
+        self._drop()
+
+    def append(self, inputs: Tensor) -> Tensor:
+        """See :meth:`State.append`."""
+        positions = torch.arange(self.length, self.length + len(inputs))
+        self._take(inputs)
+        read = attend(
+            self.weights.queries(inputs, positions),
+            self.keys,
+            self.values,
+            query_positions=positions,
+            key_positions=torch.arange(self.length - len(self.keys), self.length),
+            window=self.window,
+        )
+        self._drop()
+        return read.flatten(1) @ self.weights.output
+
+    def truncate(self, length: int) -> None:
+        """Possible only where nothing that the next token would read has left the window."""
+        self._check_reached(length)
+        first = self.length - len(self.keys)
+        wanted = max(0, length - self.window)
+        if length < self.length and wanted < first:
+            raise Unrestorable(
+                f"the window at {length} holds tokens {wanted + 1}–{length}; only {first + 1}–{self.length} are kept"
+            )
+        # Not possible to fill up again what would stand before: what left the window is gone, and was not needed.
+        self.keys, self.values = self.keys[: length - first], self.values[: length - first]
+        self.length = length
+
+    def snapshot(self) -> Snapshot:
+        """A copy of the window."""
+        return Snapshot(self.length, copied(self.keys, self.values))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """See :meth:`State.restore`."""
+        self.keys, self.values = copied(*snapshot.numbers)
+        self.length = snapshot.length
+
+    def kept(self) -> tuple[Tensor, ...]:
+        """See :meth:`State.kept`."""
+        return self.keys, self.values
+
+    def reads(self) -> int:
+        """The whole window."""
+        return held_bytes(self.keys) + held_bytes(self.values)
+
+    def _take(self, inputs: Tensor) -> None:
+        positions = torch.arange(self.length, self.length + len(inputs))
+        keys, values = self.weights.records(inputs, positions)
+        self.keys, self.values = torch.cat((self.keys, keys)), torch.cat((self.values, values))
+        self.length += len(inputs)
+
+    def _drop(self) -> None:
+        # Copies: a view would hold the memory of what has left the window.
+        self.keys, self.values = copied(self.keys[-self.window :], self.values[-self.window :])

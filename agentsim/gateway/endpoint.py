@@ -9,7 +9,7 @@ import msgspec
 from agentsim.backends.longest_prefix import LongestPrefixProvider
 from agentsim.backends.modeled import ModeledProvider
 from agentsim.gateway.application import application
-from agentsim.gateway.emulator import Emulator, Replier, Sessions
+from agentsim.gateway.emulator import Clock, Emulator, Replier, Sessions
 from agentsim.gateway.faults import Faults
 from agentsim.gateway.guarded import Guarded
 from agentsim.gateway.pace import Pace
@@ -35,13 +35,14 @@ def emulated(
     fingerprint: bool = False,
     pace: Pace | None = None,
     faults: Faults | None = None,
+    clock: Clock = time.time_ns,
 ) -> Endpoint:
-    """An endpoint that emulates providers. Raises PortTaken."""
+    """An endpoint that emulates providers, and lives by ``clock``. Raises PortTaken."""
     secrets = Secrets()
     emulator = Emulator(
         backends={"anthropic": ModeledProvider(), "openai": LongestPrefixProvider()},
         replier=replier,
-        clock=time.time_ns,
+        clock=clock,
         trace=None if trace is None else Trace(trace, fingerprint=fingerprint, redact=secrets.redact),
         pace=pace,
         faults=faults,

@@ -85,7 +85,7 @@ class LongestPrefixProvider:
         key = (request.provider, request.model, now // _DAY)
         rules = self._known.get(key)
         if rules is None:
-            from agentsim.providers.document import load_rules  # pydantic, and reading the file
+            from agentsim.providers.library import load_rules  # reading the file
 
             # By the provider and not by the model's name: this is how its API counts, whatever it serves.
             rules = self._known[key] = load_rules(request.provider).resolve(request.model, now, None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agentsim.budget.limits import Budget, Limit
-from agentsim.budget.toml_lines import Path, key_lines, line_of
+from agentsim.toml_lines import Path, key_lines, line_of
 
 if TYPE_CHECKING:
     from agentsim.budget.document import BudgetTable, Document

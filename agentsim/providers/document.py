@@ -1,46 +1,63 @@
-"""The rules file as people write it. Importing this module imports pydantic."""
+"""A rules file: dated figures, each with its source, and how they become the rules for one model at one time."""
 
 from __future__ import annotations
 
-import tomllib
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time
 from fnmatch import fnmatchcase
-from functools import cache
-from importlib.resources import files
-from typing import Generic, Literal, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+import msgspec
 
 from agentsim.prompt import Section
-from agentsim.providers.rules import Confidence, Figure, Matching, ProviderRules, SettingRule
+from agentsim.providers.neutral import NEUTRAL, YEAR, needed, neutral
+from agentsim.providers.rules import Confidence, Figure, ProviderRules, SettingRule
 
-Value = TypeVar("Value")
 _SECOND = 10**9
 
 
+class RulesProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """A mistake in a rules file: where it is, and what to do. ``key`` is a path such as ``minimum.0.value``."""
+
+    file: str
+    line: int | None
+    key: str
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line is not None else self.file
+        key = f"{self.key}: " if self.key else ""
+        return f"{place}: {key}{self.reason}"
+
+
 class RulesFileError(ValueError):
-    """A rules file that cannot be used: which file, which key, and why."""
+    """Rules that cannot be used, or that are not there. ``problems`` are all mistakes found, in the file's order."""
+
+    def __init__(self, message: str, problems: tuple[RulesProblem, ...] = ()) -> None:
+        super().__init__(message)
+        self.problems = problems
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+class Reading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Another reading of a figure that sources support."""
 
-
-class Reading(_Table, Generic[Value]):
-    """One reading of a figure, with what it rests on."""
-
-    value: Value
-    source: str = Field(min_length=10)
+    value: Any
+    source: str
     confidence: Confidence
 
 
-class Dated(Reading[Value], Generic[Value]):
-    """A figure, the models and the time for which it holds, and other readings that sources support."""
+class Dated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A figure, the models (shell patterns) and the days for which it holds, and other readings of it."""
 
-    models: list[str] | None = None
-    from_: date | None = Field(default=None, alias="from")
+    value: Any
+    source: str
+    confidence: Confidence
+    models: tuple[str, ...] | None = None
+    from_: date | None = msgspec.field(default=None, name="from")
     until: date | None = None
-    alternatives: list[Reading[Value]] = []
+    alternatives: tuple[Reading, ...] = ()
+    line: int | None = None
 
     def holds(self, model: str, when: int | None) -> bool:
         """True when the figure is in force for a model at a time; at an unknown time, what holds now."""
@@ -51,128 +68,163 @@ class Dated(Reading[Value], Generic[Value]):
         return (self.from_ is None or when >= _start(self.from_)) and (self.until is None or when < _start(self.until))
 
 
-UNROUNDED = Dated[int](value=1, source="nothing says that reads are rounded", confidence="high")
-"""The quantum of a provider whose rules name none."""
-
-
-class Setting(Dated[list[Section]]):
+class Setting(Dated, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The sections that a change of one setting re-keys."""
 
     name: str
-    same_as_absent: list[str]
+    same_as_absent: tuple[str, ...] = ()
 
 
-class Profile(_Table):
-    """What a kind of log shows where it differs from the documentation."""
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """Figures by rule, and settings. Of those that hold, the last one counts."""
 
-    ttl_clock: list[Dated[Literal["request_start", "response_end"]]] = []
-    ttl_grace: list[Dated[int]] = []
-    ttl_grace_long: list[Dated[int]] = []
+    rules: dict[str, tuple[Dated, ...]] = {}
+    settings: tuple[Setting, ...] = ()
 
 
-class RulesFile(_Table):
-    """All figures of a provider. Each rule is a list of dated figures; the last one that holds counts."""
+class RulesFile(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a file says of one provider.
+
+    ``like`` names, by model and date, the provider whose rules hold wherever this file says nothing. ``marked`` holds
+    what differs for requests that carry breakpoints, ``profiles`` what differs in a kind of log.
+    """
 
     provider: str
     read_until: date
-    matching: list[Dated[Matching]]
-    order: list[Dated[list[Section]]]
-    lookback: list[Dated[int]]
-    lookback_counts: list[Dated[Literal["block", "run"]]]
-    breakpoints: list[Dated[int]]
-    on_excess: list[Dated[Literal["reject", "keep_latest"]]]
-    shape_in_key: list[Dated[bool]]
-    minimum: list[Dated[int]]
-    ttl_short: list[Dated[int]]
-    ttl_long: list[Dated[int]]
-    ttl_clock: list[Dated[Literal["request_start", "response_end"]]]
-    ttl_grace: list[Dated[int]]
-    refresh: list[Dated[Literal["ancestors", "hit", "none"]]]
-    ttl_on_reread: list[Dated[Literal["own"]]]
-    readable: list[Dated[Literal["first_token", "request_start", "response_end"]]]
-    first_token_after: list[Dated[int]]
-    readable_doubt: list[Dated[int]]
-    mixed_ttl: list[Dated[Literal["abc"]]]
-    ttl_order: list[Dated[Literal["long_first", "any"]]]
-    quantum: list[Dated[int]] = [UNROUNDED]
-    settings: list[Setting]
-    profiles: dict[str, Profile] = {}
+    file: str
+    title: str = ""
+    aliases: tuple[str, ...] = ()
+    like: tuple[Dated, ...] = ()
+    figures: Figures = Figures()
+    marked: Figures = Figures()
+    profiles: dict[str, Figures] = {}
 
-    def resolve(self, model: str, when: int | None, profile: str | None) -> ProviderRules:
-        """The rules for one model at one time. Raises RulesFileError for an unknown profile or a rule with a gap."""
-        over = self._profile(profile)
-        values: dict[str, object] = {}
+    def resolve(self, model: str, when: int | None, profile: str | None = None, marked: bool = False) -> ProviderRules:
+        """The rules for one model at one time, and for requests with breakpoints or without.
+
+        Raises RulesFileError for an unknown profile, or a rule that is needed and not stated.
+        """
+        files = self.chain(model, when)
+        if profile is not None and not any(profile in file.profiles for file in files):
+            known = ", ".join(sorted({name for file in files for name in file.profiles})) or "none"
+            raise RulesFileError(f"{self.file}: no profile is called {profile!r} (there are: {known})")
+        found: dict[str, tuple[RulesFile, Dated]] = {}
+        settings: dict[str, tuple[RulesFile, Setting]] = {}
+        for file in files:
+            for figures in file._layers(profile, marked):
+                for name, options in figures.rules.items():
+                    for option in options:
+                        if option.holds(model, when):
+                            found[name] = (file, option)
+                for setting in figures.settings:
+                    if setting.holds(model, when):
+                        settings[setting.name] = (file, setting)
+        return self._built(model, found, settings)
+
+    def chain(self, model: str, when: int | None) -> tuple[RulesFile, ...]:
+        """The files whose figures hold for a model: the most general one first, this one last."""
+        from agentsim.providers.library import base_of
+
+        files, base = [self], base_of(self, model, when)
+        while base is not None:
+            if len(files) > MOST_FILES:
+                raise RulesFileError(f"{self.file}: its rules refer to each other in a circle")
+            files.append(base)
+            base = base_of(base, model, when)
+        return tuple(reversed(files))
+
+    def base(self, model: str, when: int | None) -> str | None:
+        """The provider whose rules hold where this file says nothing."""
+        return next((option.value for option in reversed(self.like) if option.holds(model, when)), None)
+
+    @property
+    def distinguishes(self) -> bool:
+        """Whether requests with breakpoints follow other rules, as far as this file itself says."""
+        return bool(self.marked.rules or self.marked.settings)
+
+    def _layers(self, profile: str | None, marked: bool) -> Iterator[Figures]:
+        yield self.figures
+        if marked:
+            yield self.marked
+        if profile in self.profiles:
+            yield self.profiles[profile]
+
+    def _built(
+        self,
+        model: str,
+        found: dict[str, tuple[RulesFile, Dated]],
+        settings: dict[str, tuple[RulesFile, Setting]],
+    ) -> ProviderRules:
+        values: dict[str, Any] = {}
         figures: list[Figure] = []
-        for name in type(self).model_fields:
-            if name in ("provider", "read_until", "settings", "profiles"):
-                continue
-            options = [*getattr(self, name), *getattr(over, name, ())]
-            found = next((option for option in reversed(options) if option.holds(model, when)), None)
-            if found is None:
-                raise RulesFileError(f"{self.provider}.toml: no figure of {name!r} holds for {model} at that time")
-            values[name] = tuple(found.value) if isinstance(found.value, list) else found.value
-            figures.append(_figure(name, found))
-        long_grace = [option for option in over.ttl_grace_long if option.holds(model, when)]
-        values["ttl_grace_long"] = long_grace[-1].value if long_grace else values["ttl_grace"]
-        settings: dict[str, Setting] = {}
-        for setting in self.settings:
-            if setting.holds(model, when):
-                settings[setting.name] = setting
+
+        def state(name: str, value: Any) -> None:
+            values[name] = value
+            figures.append(neutral(name, _words(value), self.provider))
+
+        for name in RULES:
+            if name in found:
+                file, option = found[name]
+                values[name] = option.value
+                figures.append(_figure(name, file, option))
+            elif name == "ttl_grace_long":
+                values[name] = values["ttl_grace"]
+            elif name in ("ttl_short", "ttl_long") and values["eviction"] != "lifetime":
+                state(name, YEAR)
+            elif name == "ttl_long" and "ttl_short" in values:
+                state(name, values["ttl_short"])
+            elif name in NEUTRAL and name not in needed(values["matching"]):
+                state(name, NEUTRAL[name])
+            else:
+                raise RulesFileError(
+                    f"{self.file}: no figure of {name!r} holds for {model or 'any model'} at that time"
+                )
         values["settings"] = tuple(
             SettingRule(
                 name=setting.name,
-                sections=tuple(setting.value),
-                same_as_absent=tuple(setting.same_as_absent),
+                sections=setting.value,
+                same_as_absent=setting.same_as_absent,
                 confidence=setting.confidence,
             )
-            for setting in settings.values()
+            for _, setting in settings.values()
         )
-        figures += [_figure(f"settings.{name}", setting) for name, setting in settings.items()]
-        return ProviderRules(provider=self.provider, model=model, figures=tuple(figures), **values)  # type: ignore[arg-type]
-
-    def _profile(self, name: str | None) -> Profile:
-        if name is None:
-            return Profile()
-        if name not in self.profiles:
-            known = ", ".join(sorted(self.profiles)) or "none"
-            raise RulesFileError(f"{self.provider}.toml: no profile is called {name!r} (there are: {known})")
-        return self.profiles[name]
+        figures += [_figure(f"settings.{name}", file, setting) for name, (file, setting) in settings.items()]
+        return ProviderRules(provider=self.provider, model=model, figures=tuple(figures), **values)
 
 
-def parse_rules(text: str, name: str) -> RulesFile:
-    """A rules file from its text. Raises RulesFileError naming the file, the key and what is wrong with it."""
-    try:
-        return RulesFile.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise RulesFileError(f"{name}: {error}") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise RulesFileError(f"{name}: {place}: {first['msg']}") from None
+MOST_FILES = 5
+"""Files that may refer to each other in a row."""
+
+_FIRST = ("matching", "eviction")
+_NO_RULES = (*_FIRST, "provider", "model", "settings", "figures")
+RULES: tuple[str, ...] = (*_FIRST, *(name for name in ProviderRules.__struct_fields__ if name not in _NO_RULES))
+"""All rules that a figure can be of. What decides which others are needed comes first."""
+
+SECTIONS = tuple[Section, ...]
+"""The type of a setting's value."""
 
 
-@cache
-def load_rules(provider: str) -> RulesFile:
-    """The bundled rules file of a provider. Raises RulesFileError when there is none."""
-    path = files("agentsim.providers").joinpath(f"{provider}.toml")
-    if not provider.isidentifier() or not path.is_file():
-        raise RulesFileError(f"no rules are known for the provider {provider!r}")
-    return parse_rules(path.read_text("utf-8"), f"{provider}.toml")
-
-
-def _figure(rule: str, found: Dated[Value]) -> Figure:
+def _figure(rule: str, file: RulesFile, found: Dated) -> Figure:
     return Figure(
         rule=rule,
         value=_words(found.value),
         source=found.source,
         confidence=found.confidence,
         alternatives=tuple((_words(other.value), other.source) for other in found.alternatives),
+        provider=file.provider,
+        file=file.file,
+        line=found.line,
+        since=None if found.from_ is None else found.from_.isoformat(),
+        until=None if found.until is None else found.until.isoformat(),
     )
 
 
 def _words(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(value) or "nothing"
+    if isinstance(value, tuple):
+        return (
+            ", ".join(" ".join(str(part) for part in item) if isinstance(item, tuple) else str(item) for item in value)
+            or "nothing"
+        )
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

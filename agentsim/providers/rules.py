@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from agentsim.prompt import Section
 
-Matching = Literal["breakpoint", "longest_prefix", "unit"]
+Matching = Literal["breakpoint", "longest_prefix", "unit", "slot"]
 Confidence = Literal["high", "medium", "low"]
+LookbackCounts = Literal["block", "run", "breakpoint", "own"]
+Implicit = Literal["none", "newest_input"]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Where one figure comes from. ``alternatives`` are (value, source) of other readings, as text for people."""
+    """Where one figure comes from. ``alternatives`` are (value, source) of other readings, as text for people.
+
+    ``provider`` is whose file states it, ``line`` where; ``since`` and ``until`` are days as text, where it is dated.
+    """
 
     rule: str
     value: str
     source: str
     confidence: Confidence
     alternatives: tuple[tuple[str, str], ...] = ()
+    provider: str = ""
+    file: str = ""
+    line: int | None = None
+    since: str | None = None
+    until: str | None = None
 
 
 class SettingRule(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -36,36 +48,68 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     """How a provider's prompt cache works for one model. Durations are seconds; see the rules file for each source.
 
     ``lookback`` counts positions with the breakpoint's own block as the first. ``lookback_counts`` says what one
-    position is: a block, or a run of tool_use (or tool_result) blocks. ``ttl_grace`` and ``ttl_grace_long`` are how
+    position is: a block; a run of tool_use (or tool_result) blocks; or a breakpoint, of this request or one that the
+    provider set itself at the end of an earlier message. With "own" only the request's own breakpoints are looked up.
+    ``implicit`` says where the provider sets a breakpoint by itself ("newest_input": behind the newest message of a
+    user or a tool) unless a request declines it. ``closing`` tokens stand behind the last message of every prompt and
+    are never kept. ``ttl_grace`` and ``ttl_grace_long`` are how
     long after a short or a long lifetime an entry may still be found: neither outcome contradicts the rules then.
     ``readable_doubt`` is the same for the time after an entry became readable. What is read is counted in whole
     multiples of ``quantum`` tokens.
+
+    ``usage`` says whether a response counts cached tokens ``apart`` from its input or ``inside`` it. With
+    ``write_fee`` ``none`` what is written costs what ordinary input does. ``storage`` says whether keeping an entry is
+    billed by tokens and hours. Where ``needs_setting`` names a setting, a request without it is not cached at all.
+    ``eviction`` is what ends an entry: its lifetime, want of room (``capacity`` tokens; 0: not known), or the next
+    request in its slot (``slots`` of them; a request takes one that shares more than ``slot_similarity`` percent of
+    its prompt). With a ``checkpoint_step`` a slot can only go back to a multiple of so many tokens.
+
+    The parts that are chance are used by :mod:`agentsim.backends.spill` alone: ``route_hosts`` caches that know
+    nothing of each other; a conversation stays with one until it was idle for ``route_sticky`` seconds, or sends more
+    than ``route_per_minute`` requests a minute, and changes it in ``route_switch`` percent of its requests; after an
+    idle time (seconds) of ``early_loss`` so many percent of the returns find their history gone.
     """
 
     provider: str
     model: str
     matching: Matching
     order: tuple[Section, ...]
-    lookback: int
-    lookback_counts: Literal["block", "run"]
-    breakpoints: int
+    lookback: Count
+    lookback_counts: LookbackCounts
+    breakpoints: Count
     on_excess: Literal["reject", "keep_latest"]
     shape_in_key: bool
-    minimum: int
-    ttl_short: int
-    ttl_long: int
+    minimum: Count
+    ttl_short: Count
+    ttl_long: Count
     ttl_clock: Literal["request_start", "response_end"]
-    ttl_grace: int
-    ttl_grace_long: int
+    ttl_grace: Count
+    ttl_grace_long: Count
     refresh: Literal["ancestors", "hit", "none"]
     ttl_on_reread: Literal["own"]
     readable: Literal["first_token", "request_start", "response_end"]
-    first_token_after: int
-    readable_doubt: int
+    first_token_after: Count
+    readable_doubt: Count
     mixed_ttl: Literal["abc"]
     ttl_order: Literal["long_first", "any"]
     settings: tuple[SettingRule, ...]
-    quantum: int = 1
+    quantum: Annotated[int, msgspec.Meta(ge=1)] = 1
+    implicit: Implicit = "none"
+    closing: Count = 0
+    usage: Literal["apart", "inside"] = "inside"
+    write_fee: Literal["by_lifetime", "none"] = "by_lifetime"
+    storage: Literal["none", "token_hours"] = "none"
+    needs_setting: str = ""
+    eviction: Literal["lifetime", "lru", "slot"] = "lifetime"
+    capacity: Count = 0
+    slots: Annotated[int, msgspec.Meta(ge=1)] = 1
+    slot_similarity: Percent = 0
+    checkpoint_step: Count = 0
+    route_hosts: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
+    route_sticky: Count = 0
+    route_switch: Percent = 0
+    route_per_minute: Count = 0
+    early_loss: tuple[tuple[Count, Percent], ...] = ()
     figures: tuple[Figure, ...] = ()
 
     def with_(self, **changes: Any) -> ProviderRules:

@@ -4,7 +4,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentsim.budget.toml_lines import key_lines, line_of
+from agentsim.toml_lines import key_lines, line_of
 
 TEXT = '''# a comment = not a key
 baseline = "x = y"

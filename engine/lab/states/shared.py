@@ -55,8 +55,8 @@ class SharedGlobal(State):
 
     @property
     def exact_replay(self) -> int:
-        """Tokens to replay until windows are exact: each layer looks one window further back than the next one."""
-        return self.window + (len(self.windows) - 1) * (self.window - 1)
+        """Tokens to replay until all that the next token reads is exact: each layer looks one window further back."""
+        return len(self.windows) * (self.window - 1)
 
     def _through(self, inputs: Tensor, positions: Tensor) -> Tensor:
         hidden = inputs
@@ -74,14 +74,12 @@ class SharedGlobal(State):
     def truncate(self, length: int) -> None:
         """Global records can always be left out; the windows decide."""
         self._check_reached(length)
-        for each in self.windows:
-            if length < each.length and max(0, length - each.window) < each.length - len(each.keys):
-                first = each.length - len(each.keys)
-                raise Unrestorable(
-                    f"global records are there, but each of {len(self.windows)} windows holds only tokens "
-                    f"{first + 1}–{each.length}"
-                )
-        for each in self.windows:
+        try:
+            # All windows stand at the same tokens: the first one speaks for all, before anything is changed.
+            self.windows[0].truncate(length)
+        except Unrestorable as lacking:
+            raise Unrestorable(f"global records are there, but in each of {len(self.windows)} layers {lacking}") from None
+        for each in self.windows[1:]:
             each.truncate(length)
         self.truncate_global(length)
 

@@ -43,12 +43,11 @@ class SlidingWindow(State):
         """Possible only where nothing that the next token would read has left the window."""
         self._check_reached(length)
         first = self.length - len(self.keys)
-        wanted = max(0, length - self.window)
+        wanted = max(0, length - self.window + 1)  # the next token counts in its own window
         if length < self.length and wanted < first:
             raise Unrestorable(
-                f"the window at {length} holds tokens {wanted + 1}–{length}; only {first + 1}–{self.length} are kept"
+                f"the token after {length} reads tokens {wanted + 1}–{length}; only {first + 1}–{self.length} are kept"
             )
-        # Not possible to fill up again what would stand before: what left the window is gone, and was not needed.
         self.keys, self.values = self.keys[: length - first], self.values[: length - first]
         self.length = length
 

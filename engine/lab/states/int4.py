@@ -1,0 +1,65 @@
+"""Full history in four bits a number, reconstructed while it is read."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.lab.int4 import pack, unpack
+from engine.lab.states.attention import attend
+from engine.lab.states.full import Projections
+from engine.lab.states.state import Snapshot, State
+
+
+class Int4History(State):
+    """Every token's K and V as levels and steps. Bytes shrink; numbers change a little."""
+
+    def __init__(self, weights: Projections) -> None:
+        self.weights = weights
+        empty = weights.key.new_zeros(0, weights.kv_heads, weights.head_dim)
+        self.keys, self.key_steps = pack(empty)
+        self.values, self.value_steps = pack(empty)
+
+    def record(self, inputs: Tensor) -> None:
+        """See :meth:`State.record`."""
+        positions = torch.arange(self.length, self.length + len(inputs))
+        keys, values = (pack(each) for each in self.weights.records(inputs, positions))
+        self.keys, self.key_steps = torch.cat((self.keys, keys[0])), torch.cat((self.key_steps, keys[1]))
+        self.values, self.value_steps = torch.cat((self.values, values[0])), torch.cat((self.value_steps, values[1]))
+        self.length += len(inputs)
+
+    def append(self, inputs: Tensor) -> Tensor:
+        """See :meth:`State.append`."""
+        positions = torch.arange(self.length, self.length + len(inputs))
+        self.record(inputs)
+        read = attend(
+            self.weights.queries(inputs, positions),
+            unpack(self.keys, self.key_steps, inputs.dtype),
+            unpack(self.values, self.value_steps, inputs.dtype),
+            query_positions=positions,
+            key_positions=torch.arange(self.length),
+        )
+        return read.flatten(1) @ self.weights.output
+
+    def truncate(self, length: int) -> None:
+        """Always possible: groups lie within a token's vector."""
+        self._check_reached(length)
+        self.keys, self.key_steps = self.keys[:length], self.key_steps[:length]
+        self.values, self.value_steps = self.values[:length], self.value_steps[:length]
+        self.length = length
+
+    def snapshot(self) -> Snapshot:
+        """Nothing needs to be kept aside."""
+        return Snapshot(self.length, ())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """See :meth:`State.restore`."""
+        self.truncate(snapshot.length)
+
+    def kept(self) -> tuple[Tensor, ...]:
+        """See :meth:`State.kept`."""
+        return self.keys, self.key_steps, self.values, self.value_steps
+
+    def reads(self) -> int:
+        """All levels and steps."""
+        return self.bytes

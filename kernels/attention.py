@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import torch
@@ -42,12 +43,12 @@ def paged_attention(
     """
     del splits
     parts = plan(block_tables, q_starts, kv_lengths, page=k_pages.shape[1], window=window, dtype=q.dtype)
-    result = torch.empty_like(q) if out is None else out
     keys, values = k_pages.flatten(0, 1), v_pages.flatten(0, 1)
-    attend(
-        parts, q, lambda slots: keys.index_select(0, slots), lambda slots: values.index_select(0, slots), result, scale
-    )
-    return result
+    return attend(parts, q, partial(_rows, keys), partial(_rows, values), scale, out)
+
+
+def _rows(rows: Tensor, slots: slice | Tensor) -> Tensor:
+    return rows[slots] if isinstance(slots, slice) else rows.index_select(0, slots)
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,15 @@ class Part:
 
     sequences: int
     rows: slice | Tensor
-    """Of the queries: a slice for one sequence, else the index of each."""
+    """Of the queries."""
 
-    slots: Tensor | None
+    queries: int
+    """Of each sequence."""
+
+    slots: slice | Tensor | None
     """Rows of the flattened pages with the keys, sequence by sequence, padded to one length; None: there are none."""
 
-    mask: Tensor | None
+    mask: Tensor | None = None
     """What is added to the scores, or None: all keys are seen."""
 
     causal: bool = False
@@ -71,43 +75,44 @@ class Part:
 def attend(
     parts: Sequence[Part],
     q: Tensor,
-    keys: Callable[[Tensor], Tensor],
-    values: Callable[[Tensor], Tensor],
-    result: Tensor,
+    keys: Callable[[slice | Tensor], Tensor],
+    values: Callable[[slice | Tensor], Tensor],
     scale: float,
-) -> None:
-    """Fill ``result`` with attention of ``q``; ``keys`` and ``values`` give the rows [n, Hkv, D] of n slots."""
+    out: Tensor | None,
+) -> Tensor:
+    """Attention of ``q`` part by part; ``keys`` and ``values`` give the rows [n, Hkv, D] of n slots."""
+    if len(parts) == 1 and parts[0].slots is not None and out is None:  # all rows, in order
+        return _answer(parts[0], q, keys(parts[0].slots), values(parts[0].slots), scale)
+    result = torch.empty_like(q) if out is None else out
     for part in parts:
         if part.slots is None:
             result[part.rows] = 0
-            continue
-        k, v = keys(part.slots), values(part.slots)
-        heads, size = k.shape[1], k.shape[2]
-        group = q.shape[1] // heads
-        queries = q[part.rows]
-        if part.sequences > 1:
-            # The queries of a group see the same keys, so they stand as rows of one product.
-            queries = queries.view(part.sequences, heads, group, size)
-            k = k.view(part.sequences, -1, heads, size).transpose(1, 2)
-            v = v.view(part.sequences, -1, heads, size).transpose(1, 2)
-            answer = scaled_dot_product_attention(queries, k, v, attn_mask=part.mask, scale=scale)
-            result[part.rows] = answer.reshape(part.sequences, heads * group, size)
-        elif queries.shape[0] == 1:
-            queries = queries.view(1, heads, group, size)
-            k, v = k.transpose(0, 1).unsqueeze(0), v.transpose(0, 1).unsqueeze(0)
-            answer = scaled_dot_product_attention(queries, k, v, scale=scale)
-            result[part.rows] = answer.view(1, heads * group, size)
         else:
-            # K/V heads in the place of the batch; a group shares its head through a stride of 0, without a copy.
-            tokens = queries.shape[0]
-            queries = queries.view(tokens, heads, group, size).permute(1, 2, 0, 3)
-            k = k.transpose(0, 1).unsqueeze(1).expand(-1, group, -1, -1)
-            v = v.transpose(0, 1).unsqueeze(1).expand(-1, group, -1, -1)
-            answer = scaled_dot_product_attention(
-                queries, k, v, attn_mask=part.mask, is_causal=part.causal, scale=scale
-            )
-            result[part.rows] = answer.permute(2, 0, 1, 3).reshape(tokens, heads * group, size)
+            result[part.rows] = _answer(part, q[part.rows], keys(part.slots), values(part.slots), scale)
+    return result
 
+
+def _answer(part: Part, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
+    """Attention of one part's queries over its keys and values [sequences · length, Hkv, D]."""
+    heads, size = k.shape[1], k.shape[2]
+    group = q.shape[1] // heads
+    if part.queries == 1:
+        # The queries of a group see the same keys, so they stand as rows of one product.
+        q = q.view(part.sequences, heads, group, size)
+        k = k.view(part.sequences, -1, heads, size).transpose(1, 2)
+        v = v.view(part.sequences, -1, heads, size).transpose(1, 2)
+        answer = scaled_dot_product_attention(q, k, v, attn_mask=part.mask, scale=scale)
+        return answer.reshape(part.sequences, heads * group, size)
+    # K/V heads in the place of the batch; a group shares its head through a stride of 0, without a copy.
+    q = q.view(part.queries, heads, group, size).permute(1, 2, 0, 3)
+    k = k.transpose(0, 1).unsqueeze(1).expand(-1, group, -1, -1)
+    v = v.transpose(0, 1).unsqueeze(1).expand(-1, group, -1, -1)
+    answer = scaled_dot_product_attention(q, k, v, attn_mask=part.mask, is_causal=part.causal, scale=scale)
+    return answer.permute(2, 0, 1, 3).reshape(part.queries, heads * group, size)
+
+
+KEYS_TOGETHER = 1024
+"""The most keys, padding counted, that sequences of one query each may have to be computed together."""
 
 _latest = threading.local()
 """The plan made last by each thread, and what it was made of: all layers of a model ask for the same one in turn."""
@@ -141,19 +146,25 @@ def _parts(
     single: list[int] = []
     for b, length in enumerate(lengths):
         start, stop = starts[b], starts[b + 1]
-        unseeing = min(stop - start, max(0, stop - start - length))
+        unseeing = max(0, stop - start - length)
         if unseeing:
-            yield Part(1, slice(start, start + unseeing), None, None)
+            yield Part(1, slice(start, start + unseeing), unseeing, None)
             start += unseeing
         if stop - start == 1:
             single.append(b)
         elif stop > start:
             yield _prompt(tables[b], start, stop, length, page, window, dtype)
-    if len(single) == 1:
-        b = single[0]
-        yield _prompt(tables[b], starts[b + 1] - 1, starts[b + 1], lengths[b], page, window, dtype)
-    elif single:
-        yield _tokens(tables, single, starts, lengths, page, window, dtype)
+    # Sequences of one query stand together as long as their keys fit in a processor's cache. Longest first: those that
+    # stand together are then of like length, and little of the padding is computed.
+    spans = {b: lengths[b] if window is None else min(lengths[b], window) for b in single}
+    together: list[int] = []
+    for b in sorted(single, key=lambda b: -spans[b]):
+        if together and spans[together[0]] * (len(together) + 1) > KEYS_TOGETHER:
+            yield _tokens(tables, sorted(together), spans, starts, lengths, page, dtype)
+            together = []
+        together.append(b)
+    if together:
+        yield _tokens(tables, sorted(together), spans, starts, lengths, page, dtype)
 
 
 def _prompt(
@@ -163,40 +174,45 @@ def _prompt(
     queries = stop - start
     first = 0 if window is None else max(0, length - queries - window + 1)
     positions = torch.arange(first, length, device=table.device)
-    slots = table.index_select(0, positions // page).long() * page + positions % page
-    rows = slice(start, stop)
-    if queries == 1:
-        return Part(1, rows, slots, None)
+    slots = _run(table.index_select(0, positions // page).long() * page + positions % page)
     if queries == length - first and (window is None or window >= queries):
-        return Part(1, rows, slots, None, causal=True)
+        return Part(1, slice(start, stop), queries, slots, causal=True)
     own = positions[length - first - queries :].unsqueeze(1)
     seen = positions <= own
     if window is not None:
         seen &= positions > own - window
-    return Part(1, rows, slots, _additive(seen, dtype))
+    return Part(1, slice(start, stop), queries, slots, _additive(seen, dtype))
 
 
 def _tokens(
     tables: Tensor,
-    single: list[int],
+    chosen: list[int],
+    spans: dict[int, int],
     starts: list[int],
     lengths: list[int],
     page: int,
-    window: int | None,
     dtype: torch.dtype,
 ) -> Part:
-    """Several sequences with one query each, all padded to the longest. Padding repeats a sequence's last key."""
+    """Several sequences with one query each, padded to the longest by repeating their last key."""
     device = tables.device
-    chosen = torch.tensor(single, device=device)
-    ends = torch.tensor([lengths[b] for b in single], device=device).unsqueeze(1)
-    spans = ends if window is None else ends.clamp(max=window)
-    longest = int(spans.max())
-    steps = torch.arange(longest, device=device).unsqueeze(0)
-    positions = torch.minimum(ends - spans + steps, ends - 1)
-    slots = tables.index_select(0, chosen).long().gather(1, positions // page) * page + positions % page
-    mask = None if int(spans.min()) == longest else _additive(steps < spans, dtype)[:, None, None, :]
-    rows = torch.tensor([starts[b + 1] - 1 for b in single], device=device)
-    return Part(len(single), rows, slots.flatten(), mask)
+    ends = torch.tensor([lengths[b] for b in chosen], device=device).unsqueeze(1)
+    seen = torch.tensor([spans[b] for b in chosen], device=device).unsqueeze(1)
+    steps = torch.arange(max(spans[b] for b in chosen), device=device).unsqueeze(0)
+    positions = torch.minimum(ends - seen + steps, ends - 1)
+    pages = tables.index_select(0, torch.tensor(chosen, device=device)).long().gather(1, positions // page)
+    slots = _run((pages * page + positions % page).flatten())
+    is_padded = len({spans[b] for b in chosen}) > 1
+    mask = _additive(steps < seen, dtype)[:, None, None, :] if is_padded else None
+    last = [starts[b + 1] - 1 for b in chosen]
+    rows = slice(last[0], last[0] + 1) if len(last) == 1 else torch.tensor(last, device=device)
+    return Part(len(chosen), rows, 1, slots, mask)
+
+
+def _run(slots: Tensor) -> slice | Tensor:
+    """The slots as a slice where they follow one another, which needs no copy of their rows."""
+    first, count = int(slots[0]), slots.numel()
+    follows = int(slots[-1]) == first + count - 1 and bool((slots.diff() == 1).all())
+    return slice(first, first + count) if follows else slots
 
 
 def _additive(seen: Tensor, dtype: torch.dtype) -> Tensor:

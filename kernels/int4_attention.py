@@ -34,12 +34,10 @@ def paged_attention_int4(
     """
     del splits
     parts = plan(block_tables, q_starts, kv_lengths, page=k_packed.shape[1], window=window, dtype=q.dtype)
-    result = torch.empty_like(q) if out is None else out
+    keys = partial(_rows, k_packed.flatten(0, 1), k_scales.flatten(0, 1), q.dtype)
+    values = partial(_rows, v_packed.flatten(0, 1), v_scales.flatten(0, 1), q.dtype)
+    return attend(parts, q, keys, values, scale, out)
 
-    def rows(packed: Tensor, scales: Tensor, slots: Tensor) -> Tensor:
-        return unpack_int4(
-            packed.flatten(0, 1).index_select(0, slots), scales.flatten(0, 1).index_select(0, slots), q.dtype
-        )
 
-    attend(parts, q, partial(rows, k_packed, k_scales), partial(rows, v_packed, v_scales), result, scale)
-    return result
+def _rows(packed: Tensor, scales: Tensor, dtype: torch.dtype, slots: slice | Tensor) -> Tensor:
+    return unpack_int4(packed[slots], scales[slots], dtype)

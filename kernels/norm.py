@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import overload
 
-import torch
 from torch import Tensor
+from torch.nn.functional import rms_norm as torch_rms_norm
 
 
 @overload
@@ -19,12 +19,6 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, residual: Tensor | None = No
     mean is taken in float32 at least, and the result rounded once to the type of ``x``.
     """
     if residual is None:
-        return _normed(x, weight, eps)
+        return torch_rms_norm(x, weight.shape, weight, eps)
     total = residual + x
-    return _normed(total, weight, eps), total
-
-
-def _normed(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    wide = x if x.dtype in (torch.float32, torch.float64) else x.float()
-    scale = wide.square().mean(-1, keepdim=True).add_(eps).rsqrt_()
-    return (wide * scale).mul_(weight).to(x.dtype)
+    return torch_rms_norm(total, weight.shape, weight, eps), total

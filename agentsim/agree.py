@@ -20,7 +20,7 @@ REASON_CAUSES: dict[str, frozenset[str]] = {
     "system_changed": frozenset({"AS110", "AS111", "AS112", "AS408"}),
     "tools_changed": frozenset({"AS101", "AS102", "AS103", "AS104", "AS105", "AS408"}),
     "messages_changed": frozenset(f"AS{code}" for code in (*range(120, 132), 140)),
-    "previous_message_not_found": frozenset({"AS201", "AS202", "AS203", "AS204"}),
+    "previous_message_not_found": frozenset({"AS201", "AS202", "AS203", "AS204", "AS205", "AS206"}),
     "unavailable": frozenset({"AS401", "AS402", "AS403", "AS405", "AS406", "AS407"}),
 }
 """The causes that say the same as a provider's reason."""

@@ -6,7 +6,7 @@ what a request would have read under other conditions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -14,6 +14,7 @@ import msgspec
 
 from agentsim.backends import Served
 from agentsim.backends.store import Address, Chain, Entry, Identity, Pairs, PrefixStore, Spaces
+from agentsim.backends.unasked import declines, looked_up, with_unasked
 from agentsim.prompt import DIGEST_SIZE, Breakpoint, Prompt
 from agentsim.providers import ProviderRules, rules_for
 from agentsim.session import Request, Usage
@@ -29,7 +30,8 @@ _LEVELS = ("tools", "system", "messages")
 class Asked(msgspec.Struct, frozen=True, gc=False):
     """A request as its provider looks it up: rules, address, its breakpoints in order, and its times.
 
-    ``usable`` are the breakpoints whose prefix is long enough to be kept; ``used`` is when the lifetime of what it
+    ``breakpoints`` include one that the provider sets unasked, and leave out those that it does not write; ``marked``
+    are the positions of all that the request carries. ``usable`` are the breakpoints whose prefix is long enough to be kept; ``used`` is when the lifetime of what it
     reads or writes begins to count, ``readable`` when its entries can be read.
     """
 
@@ -40,6 +42,8 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     used: int
     readable: int
     rejected: str | None
+    marked: frozenset[int] = frozenset()
+    declined: bool = False
 
 
 class ModeledProvider:
@@ -99,7 +103,14 @@ class ModeledProvider:
         if len(breakpoints) > 1 and any(a.position > b.position for a, b in pairwise(breakpoints)):
             breakpoints = tuple(sorted(breakpoints, key=_position))
         rejected = None
-        if len(breakpoints) > rules.breakpoints:
+        marked: frozenset[int] = frozenset()
+        declined = False
+        if rules.lookback_counts in ("breakpoint", "own"):
+            marked = frozenset(marker.position for marker in breakpoints)
+        if rules.implicit != "none":
+            declined = declines(request)
+            breakpoints = with_unasked(request, breakpoints, rules)
+        elif len(breakpoints) > rules.breakpoints:
             if rules.on_excess == "reject":
                 rejected = f"{len(breakpoints)} breakpoints, at most {rules.breakpoints} are accepted"
             breakpoints = breakpoints[-rules.breakpoints :]
@@ -117,14 +128,16 @@ class ModeledProvider:
         used = now if rules.ttl_clock == "request_start" or end is None else end
         chain = _shaped_chain(prompt) if rules.shape_in_key else None
         address = Address(prompt, self._spaces(request, rules), chain)
-        return Asked(rules, address, breakpoints, usable, used, readable, rejected)
+        return Asked(rules, address, breakpoints, usable, used, readable, rejected, marked, declined)
 
     def find(self, request: Request, asked: Asked, now: int) -> Entry | None:
         """The entry that the request reads at ``now``. Changes nothing that can be observed."""
         if not asked.usable:
             return None
-        positions = [marker.position for marker in reversed(asked.usable)]
         rules = asked.rules
+        if rules.lookback_counts in ("breakpoint", "own"):
+            return self.store_of(request).find_at(asked.address, positions_of(asked), now)
+        positions = [marker.position for marker in reversed(asked.usable)]
         return self.store_of(request).find(
             asked.address, positions, now, rules.lookback, rules.lookback_counts == "run"
         )
@@ -171,7 +184,7 @@ class ModeledProvider:
         short-lived price from there to the last breakpoint (C), and what follows as ordinary input.
         """
         prompt = asked.address.prompt
-        total = prompt.tokens
+        total = prompt.tokens + asked.rules.closing
         read = 0 if hit is None else prompt.tokens_until(hit.length)
         long_end = last = read
         if asked.usable:
@@ -201,6 +214,21 @@ class ModeledProvider:
             found = store.space(tools), store.space(system), store.space(messages)
             self._known_spaces[key] = found
         return found
+
+
+def positions_of(asked: Asked) -> Iterator[int]:
+    """The positions that a request looks up, the last one first, where its provider goes by breakpoints."""
+    address = asked.address
+
+    def kept(position: int) -> bool:
+        return address.chain(position + 1) in address.space_at(position + 1).entries
+
+    marked = asked.marked.union(marker.position for marker in asked.usable)
+    start = asked.usable[-1].position
+    for position in looked_up(address.prompt, marked, start, asked.rules, None if asked.declined else kept):
+        if address.prompt.tokens_until(position + 1) < asked.rules.minimum:
+            return
+        yield position
 
 
 def identities_of(request: Request, rules: ProviderRules, scope: str) -> Sequence[Identity]:

@@ -8,7 +8,7 @@ must still find them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from agentsim.prompt import Prompt
 
@@ -179,6 +179,14 @@ class PrefixStore:
             floor = stop
             if floor < 0:
                 break
+        return None
+
+    def find_at(self, address: Address, positions: Iterable[int], now: int) -> Entry | None:
+        """The first entry that can be read at ``now`` among those that end with these blocks. Changes nothing."""
+        for position in positions:
+            entry = address.space_at(position + 1).entries.get(address.chain(position + 1))
+            if entry is not None and entry.readable <= now and self.alive(entry, now):
+                return entry
         return None
 
     def touch(self, address: Address, entry: Entry, now: int, used: int) -> None:

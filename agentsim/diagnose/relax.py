@@ -266,7 +266,7 @@ class _Judge:
         assert place is not None
         code = cause_of(place, parent.prompt, seen.prompt)
         front = seen.prompt.tokens_until(common)
-        if _is_marker_on_tail(parent.prompt, seen.prompt, common):
+        if _is_marker_on_tail(parent, seen, common):
             code, expected = "AS306", max(front, reading.tokens)
             if expected - reading.tokens < seen.asked.rules.minimum:
                 return self._plain(seen, parent, "hit", reading, expected=expected)
@@ -359,13 +359,13 @@ class _Judge:
         )
 
 
-def _is_marker_on_tail(old: Prompt, new: Prompt, common: int) -> bool:
+def _is_marker_on_tail(parent: Seen, seen: Seen, common: int) -> bool:
     """True when both prompts end with a marked block of their own, and are equal in front of it."""
     return (
-        len(old) == len(new) == common + 1
-        and new[common].section == "messages"
-        and any(marker.position == common for marker in old.breakpoints)
-        and any(marker.position == common for marker in new.breakpoints)
+        len(parent.prompt) == len(seen.prompt) == common + 1
+        and seen.prompt[common].section == "messages"
+        and any(marker.position == common for marker in parent.asked.breakpoints)
+        and any(marker.position == common for marker in seen.asked.breakpoints)
     )
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from agentsim.backends.modeled import SECOND, ModeledProvider
 from agentsim.diagnose.diff import shape_difference
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, Named, Reading, Seen, Words, differing_settings
-from agentsim.diagnose.relax_words import code_of, explain, order_of
+from agentsim.diagnose.relax_words import code_of, explain, is_unmarked, order_of
 from agentsim.diagnose.relaxation import Question, Relaxation, Relaxed, Rule, smallest
 from agentsim.verdict import Evidence, Place
+
+EXPIRED = {300: "AS201", 3600: "AS202"}
+"""Codes of the usual lifetimes, in seconds; any other is AS206."""
 
 _RULE_NAMES = {"shape": "shape_in_key", "lookback": "lookback", "minimum": "minimum"}
 """Rules that a relaxation switches off, by their names in the rules file."""
@@ -109,11 +112,13 @@ class CauseFinder:
         return Named("AS902" if reading.tokens == 0 else "AS901", "unexplained", ("AS503",), None)
 
     def expiry_code(self, reference: Seen) -> str:
-        """Which lifetime ended: five minutes, an hour, or five minutes where it had been an hour."""
+        """Which lifetime ended: five minutes, an hour, another one, or a short one where it had been a long one."""
         usable = reference.asked.usable
-        if usable and usable[-1].ttl > reference.asked.rules.ttl_short:
-            return "AS202"
-        return "AS203" if reference.had_long else "AS201"
+        rules = reference.asked.rules
+        lifetime = usable[-1].ttl if usable else rules.ttl_short
+        if lifetime <= rules.ttl_short and reference.had_long:
+            return "AS203"
+        return EXPIRED.get(lifetime, "AS206")
 
     def blocked(self, seen: Seen, parent: Seen) -> Relaxed:
         """What would have kept the parent's entry from being read even if the content were the same."""
@@ -133,4 +138,6 @@ class CauseFinder:
     def code(self, relaxation: Relaxation, seen: Seen, reference: Seen) -> str:
         """The code of the cause that one relaxed rule stands for."""
         code = code_of(relaxation, reference.request.lane == seen.request.lane)
+        if relaxation.rule == "lookback" and is_unmarked(seen, reference.warm):
+            return "AS302"
         return self.expiry_code(reference) if relaxation.rule == "ttl" else code

@@ -94,6 +94,7 @@ SETTING_CAUSES = {
     "effort": "AS403",
     "images_present": "AS405",
     "speed": "AS406",
+    "prompt_cache_key": "AS503",
 }
 """Causes by setting; any other setting in the key is AS407."""
 

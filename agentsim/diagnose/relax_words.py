@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentsim.backends.unasked import is_set_unasked
 from agentsim.diagnose.diff import address
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, Seen, Words, differing_settings
 from agentsim.diagnose.relaxation import Relaxation
@@ -44,6 +45,8 @@ def explain(relaxation: Relaxation, seen: Seen, reference: Seen, target: int, wo
     name = reference.request.id
     if rule == "ttl":
         words.established.append(_expiry(seen, reference))
+    elif rule == "lookback" and seen.asked.rules.lookback_counts in ("breakpoint", "own"):
+        _by_breakpoint(seen, name, target, words)
     elif rule == "lookback":
         last = seen.asked.usable[-1].position if seen.asked.usable else len(seen.prompt) - 1
         words.established.append(
@@ -79,6 +82,31 @@ def explain(relaxation: Relaxation, seen: Seen, reference: Seen, target: int, wo
         )
         words.fix = f"Set a breakpoint on {address(seen.prompt[target - 1])} in both requests"
         words.fix += "." if seen.now >= reference.asked.readable else " and send the others once the first has begun."
+
+
+def is_unmarked(seen: Seen, length: int) -> bool:
+    """True where a provider that looks breakpoints up is given none at the end of so many blocks."""
+    asked = seen.asked
+    if asked.rules.lookback_counts not in ("breakpoint", "own") or length == 0 or length - 1 in asked.marked:
+        return False
+    unasked = asked.rules.lookback_counts == "breakpoint" and not asked.declined
+    return not (unasked and is_set_unasked(seen.prompt, length - 1))
+
+
+def _by_breakpoint(seen: Seen, name: str, target: int, words: Words) -> None:
+    tokens, place = seen.prompt.tokens_until(target), address(seen.prompt[target - 1])
+    if is_unmarked(seen, target):
+        words.established.append(
+            f"All {tokens:,} tokens that request {name} kept are repeated, but this request carries no breakpoint on "
+            f"{place}, where they end, and a prefix without one is not looked up."
+        )
+        words.fix = f"Leave the breakpoint on {place} where it is when a newer one is added behind it."
+        return
+    words.established.append(
+        f"All {tokens:,} tokens that request {name} kept are repeated, but more than {seen.asked.rules.lookback} "
+        f"breakpoints stand behind {place}, where they end, and only the latest are looked up."
+    )
+    words.fix = "Leave out breakpoints in the middle: those at the ends of requests are the ones that are read again."
 
 
 def boundary_sentence(prompt: Prompt, common: int, front: int) -> str:

@@ -10,6 +10,7 @@ import msgspec
 
 from agentsim.backends.modeled import Asked, ModeledProvider
 from agentsim.backends.store import SECTION_INDEX, Entry, Identity, Space, reach
+from agentsim.backends.unasked import looked_up
 from agentsim.session import Request
 
 Rule = Literal["ttl", "lookback", "readability", "setting", "shape", "model", "minimum", "marker"]
@@ -68,7 +69,7 @@ def find_relaxed(question: Question, relaxed: Relaxed) -> Entry | None:
     store = question.provider.store_of(question.request)
     spaces: dict[int, list[Space]] = {}  # by section, as far as they are asked for
     plain: dict[bytes, list[Entry]] | None = None
-    for position in _positions(question, rules):
+    for position in _positions(question, rules, relaxed):
         length = position + 1
         level = SECTION_INDEX[asked.address.prompt[position].section]
         found: list[Entry] = []
@@ -95,7 +96,7 @@ def find_relaxed(question: Question, relaxed: Relaxed) -> Entry | None:
     return None
 
 
-def _positions(question: Question, rules: set[Rule]) -> Iterator[int]:
+def _positions(question: Question, rules: set[Rule], relaxed: Relaxed) -> Iterator[int]:
     """The positions of entries that could restore the read, the last one first."""
     asked, first = question.asked, question.target - 1
     markers = asked.breakpoints if "minimum" in rules else asked.usable
@@ -107,12 +108,34 @@ def _positions(question: Question, rules: set[Rule]) -> Iterator[int]:
     if "lookback" in rules:
         yield from range(max(ends), first - 1, -1)
         return
+    if asked.rules.lookback_counts in ("breakpoint", "own"):
+        yield from _by_breakpoints(question, ends, relaxed)
+        return
     lowest = max(ends) + 1
     for end in sorted(ends, reverse=True):
         reach = _reach(question, end)
         for position in range(min(end, lowest - 1), max(reach, first - 1), -1):
             yield position
             lowest = position
+
+
+def _by_breakpoints(question: Question, ends: set[int], relaxed: Relaxed) -> Iterator[int]:
+    """Positions of breakpoints, where the provider looks for those and not for blocks."""
+    asked = question.asked
+    address = asked.address
+    spaces: dict[int, list[Space]] = {}
+
+    def kept(position: int) -> bool:
+        level = SECTION_INDEX[address.prompt[position].section]
+        if level not in spaces:
+            spaces[level] = _spaces(question, relaxed, level)
+        return any(address.chain(position + 1) in space.entries for space in spaces[level])
+
+    marked = asked.marked | ends
+    for position in looked_up(address.prompt, marked, max(ends), asked.rules, None if asked.declined else kept):
+        if position < question.target - 1:
+            return
+        yield position
 
 
 def _reach(question: Question, end: int) -> int:

@@ -20,7 +20,7 @@ from agentsim.prompt import DIGEST_SIZE, Block, Breakpoint, Prompt
 from agentsim.session import Request, Session
 from agentsim.verdict import Verdict
 
-_SAME_PREFIX = frozenset({"AS201", "AS202", "AS203", "AS204", "AS301"})
+_SAME_PREFIX = frozenset({"AS201", "AS202", "AS203", "AS204", "AS205", "AS206", "AS301"})
 """Causes of a loss that left the prompt as it was."""
 
 _SHORT, _LONG = 300, 3600

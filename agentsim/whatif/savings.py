@@ -34,6 +34,7 @@ FIXES: Mapping[str, str] = MappingProxyType(
         "AS202": "keep-alive",
         "AS203": "keep-alive",
         "AS204": "keep-alive",
+        "AS206": "keep-alive",
         "AS301": "marker-previous",
         "AS302": "stagger-fan-out",
         "AS305": "marker-best",

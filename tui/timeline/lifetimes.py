@@ -14,7 +14,7 @@ from agentsim.verdict import Verdict
 
 SHORT, LONG = 300, 3600
 SECOND = 10**9
-EXPIRED = frozenset({"AS201", "AS202", "AS203", "AS204"})
+EXPIRED = frozenset({"AS201", "AS202", "AS203", "AS204", "AS205", "AS206"})
 
 Fate = Literal["used", "late", "unused"]
 """An entry was read before it expired; the next request of its lane came after that; or there was none."""
@@ -129,10 +129,12 @@ class Lifetimes:
 
 
 def _asked(usage: Usage, request: Request) -> int | None:
-    if usage.write_1h:
-        return LONG
-    if usage.write_5m:
-        return SHORT
+    if usage.write_1h or usage.write_5m:
+        try:
+            rules = rules_for(request.provider, request.model, request.start)
+        except ValueError:
+            return LONG if usage.write_1h else SHORT
+        return rules.ttl_long if usage.write_1h else rules.ttl_short
     if request.prompt is not None and request.prompt.breakpoints:
         return request.prompt.breakpoints[-1].ttl
     return None

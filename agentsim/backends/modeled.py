@@ -31,8 +31,9 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     """A request as its provider looks it up: rules, address, its breakpoints in order, and its times.
 
     ``breakpoints`` include one that the provider sets unasked, and leave out those that it does not write; ``marked``
-    are the positions of all that the request carries. ``usable`` are the breakpoints whose prefix is long enough to be kept; ``used`` is when the lifetime of what it
-    reads or writes begins to count, ``readable`` when its entries can be read.
+    are the positions of all that the request carries, and ``declined`` is True when it wants only those. ``usable`` are
+    the breakpoints whose prefix is long enough to be kept; ``used`` is when the lifetime of what it reads or writes
+    begins to count, ``readable`` when its entries can be read.
     """
 
     rules: ProviderRules

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -22,7 +24,7 @@ def body(*blocks: Block, marks: tuple[int, ...] = ()) -> Prompt:
     return Prompt.of(numbered, [Breakpoint(mark, HALF_HOUR) for mark in marks])
 
 
-def sent(name: str, at: int, prompt: Prompt, *, usage: Usage | None = None, **settings: str) -> Request:
+def sent(name: str, at: int, prompt: Prompt, *, usage: Usage | None = None, **settings: Any) -> Request:
     made = request(name, at, prompt, model=MODEL, usage=usage, settings={"prompt_cache_key": '"chat"', **settings})
     return msgspec.structs.replace(made, provider="openai")
 

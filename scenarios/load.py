@@ -55,7 +55,7 @@ def load(source: str, settings: Sequence[str] = ()) -> list[Cell]:
 
     Raises ScenarioError.
     """
-    name, text, file = _find(source)
+    name, text, file = find(source)
     return parse(text, name, file, settings)
 
 
@@ -155,7 +155,7 @@ def _without_tags(loc: Sequence[int | str]) -> list[int | str]:
     return kept
 
 
-def _find(source: str) -> tuple[str, str, str]:
+def find(source: str) -> tuple[str, str, str]:
     """The name, the text and the path of a scenario."""
     known = bundled.names()
     if source in known:

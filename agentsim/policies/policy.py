@@ -8,6 +8,7 @@ the same is the policy's condition, in words.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar, NoReturn, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -98,6 +99,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         return self.name + (":" + ",".join(changed) if changed else "")
 
 
+@cache
 def parameters(kind: type[Policy]) -> tuple[Parameter, ...]:
     """The parameters of a policy, in the order in which they are declared."""
     hints = get_type_hints(kind)

@@ -1,0 +1,175 @@
+"""``agentsim sweep``: a fleet's logs under every policy, on many processes or machines."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from agentsim.commands.command import FILE, Command, json_option
+from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from agentsim.fleet.shards import Unit
+    from agentsim.fleet.sweep import Sweep
+
+EXAMPLES = (
+    ("agentsim sweep ~/.claude/projects --out fleet/", "Every log, under the policies that show the model the same."),
+    ("agentsim sweep s3://logs/agents --out fleet/ --policy ttl-1h --policy keep-alive", "Only these policies."),
+    (
+        "agentsim sweep /logs --out /shared/fleet --scheduler tcp://10.0.0.5:8786",
+        "On a Dask cluster.",
+    ),
+    ("agentsim sweep --scenario claude-code-day --seeds 100 --out fleet/", "A hundred simulated days."),
+    ("agentsim report fleet/ --html report.html", "Look at what came out."),
+)
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Judge and simulate thousands of logs, on many machines.")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=FILE)
+@click.option("--out", "folder", metavar="FOLDER", required=True, type=FILE, help="Where the results go, as Parquet.")
+@click.option("--policy", "specs", multiple=True, metavar="NAME[:param=value,...]", help="Try this policy; repeatable.")
+@click.option("--all", "every", is_flag=True, help="Try also policies under which the model is shown something else.")
+@click.option("--scenario", "scenarios", multiple=True, metavar="NAME", help="Simulate this scenario too; repeatable.")
+@click.option("--set", "settings", metavar="KEY=VALUE[,VALUE...]", multiple=True, help="Change a key of the scenarios.")
+@click.option("--seeds", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Seeds of each scenario.")
+@click.option("--team", metavar="REGEX", help="Whose a log is: the first group of this expression in its path.")
+@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler, tcp://HOST:PORT, instead of this machine.")
+@click.option("--workers", type=click.IntRange(0, 1024), help="Processes on this machine.  [default: one a core]")
+@click.option("--memory", metavar="SIZE", default="auto", show_default=True, help="Most of one process, as in 2GB.")
+@click.option("--shard", type=click.IntRange(1, 4096), default=32, show_default=True, help="MiB of logs in one task.")
+@json_option
+def command(
+    paths: tuple[str, ...],
+    folder: str,
+    specs: tuple[str, ...],
+    every: bool,
+    scenarios: tuple[str, ...],
+    settings: tuple[str, ...],
+    seeds: int,
+    team: str | None,
+    scheduler: str | None,
+    workers: int | None,
+    memory: str,
+    shard: int,
+    as_json: bool,
+) -> ExitCode:
+    """Judge every session at and under the PATHs, and simulate each under every policy.
+
+    A PATH is a file, a folder or a URL (s3://, gs://, file://; what fsspec serves), compressed (.gz, .zst) or not.
+    Results are kept by shard: started again, it does what is missing or has changed. A worker that dies costs its shard
+    another try. Without --policy or --all it tries the policies under which each request shows the model the same
+    blocks.
+    """
+    from agentsim.fleet.folder import NotOurs, Settings
+    from agentsim.fleet.sweep import sweep
+    from agentsim.report.notices import tell_problems, warn
+    from agentsim.report.progress import Progress
+
+    if not paths and not scenarios:
+        raise Failure("no PATH and no --scenario", remedy="name what to sweep", code=ExitCode.USAGE)
+    _check_team(team)
+    asked = Settings(policies=_policies(specs, every), team=team)
+    made = _made(scenarios, seeds, settings)
+    _check_paths(paths)
+    _check_packages()
+    try:
+        with Progress("sweeping") as progress:
+            done = sweep(
+                paths,
+                asked,
+                folder,
+                made=made,
+                scheduler=scheduler,
+                workers=workers,
+                memory=memory,
+                shard_bytes=shard << 20,
+                progress=progress,
+            )
+    except NotOurs as error:
+        raise Failure(str(error), file=folder, remedy="choose another folder", code=ExitCode.USAGE) from None
+    except ValueError as error:
+        raise Failure(str(error), remedy="install the package that serves this storage", code=ExitCode.USAGE) from None
+    except OSError as error:
+        what = scheduler if scheduler is not None else folder
+        raise Failure(str(error) or type(error).__name__, file=what, remedy="check that it can be reached") from None
+    _report(done, as_json)
+    problems = [*done.problems, *(problem for note in done.notes for problem in note.problems)]
+    tell_problems(problems)
+    for failure in done.failed:
+        listed = ", ".join(failure.files[:3]) + (" …" if len(failure.files) > 3 else "")
+        warn(f"not done: {listed}: {failure.reason}; the same command tries it again")
+    return ExitCode.FINDINGS if done.failed else ExitCode.OK
+
+
+def _report(done: Sweep, as_json: bool) -> None:
+    from agentsim.fleet.figures import figures
+
+    try:
+        found = figures(done.folder)
+    except ValueError as error:
+        remedy = "'agentsim formats' lists what can be read"
+        raise Failure(str(error), file=done.folder, remedy=remedy) from None
+    if as_json:
+        from agentsim.report.as_json import write_document
+        from agentsim.report.fleet_json import sweep_document
+
+        write_document(sys.stdout, sweep_document(done, found))
+    else:
+        from agentsim.report.fleet import write_sweep
+        from agentsim.report.paper import Paper
+
+        write_sweep(Paper.on(sys.stdout), done, found)
+
+
+def _policies(specs: tuple[str, ...], every: bool) -> tuple[str, ...]:
+    from agentsim.policies import PolicyError, every_policy, parse
+
+    try:
+        named = [parse(spec) for spec in specs]
+    except PolicyError as error:
+        raise Failure(str(error), remedy="see 'agentsim policies'", code=ExitCode.USAGE) from None
+    if not named or every:
+        known = {policy.spec for policy in named}
+        named += [p for p in every_policy() if (every or p.changes is None) and p.spec not in known]
+    return tuple(dict.fromkeys(policy.spec for policy in named))
+
+
+def _made(scenarios: tuple[str, ...], seeds: int, settings: tuple[str, ...]) -> list[Unit]:
+    if not scenarios:
+        return []
+    from agentsim.fleet.made import units_of_scenarios
+    from scenarios.load import ScenarioError
+
+    try:
+        return units_of_scenarios(scenarios, seeds, settings)
+    except ScenarioError as error:
+        raise Failure(
+            error.reason, file=error.file, line=error.line, remedy=error.remedy, code=ExitCode.USAGE
+        ) from error
+
+
+def _check_team(team: str | None) -> None:
+    try:
+        re.compile(team or "")
+    except re.error as error:
+        raise Failure(f"--team: {error}", remedy="give a regular expression", code=ExitCode.USAGE) from None
+
+
+def _check_paths(paths: tuple[str, ...]) -> None:
+    from agentsim.commands.inputs import check_path
+
+    for path in paths:
+        if "://" not in path:
+            check_path(path)
+
+
+def _check_packages() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("distributed", "fsspec", "pyarrow", "numpy") if find_spec(name) is None]
+    if missing:
+        remedy = "pip install 'agentsim-cache[sweep]'"
+        raise Failure(f"this needs {', '.join(missing)}", remedy=remedy, code=ExitCode.USAGE)

@@ -1,0 +1,158 @@
+"""A fleet on a screen: what it costs, what it loses, and what each policy would have saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from agentsim.report import figures
+from agentsim.report.paper import Paper, Span, Style
+from agentsim.report.table import Column, write_table
+
+if TYPE_CHECKING:
+    from agentsim.fleet.figures import Figures, Group, PolicyLine
+    from agentsim.fleet.sweep import Sweep
+
+POLICY_COLUMNS = (
+    Column("policy", "<", 9, 12),
+    Column("sessions", ">", 3),
+    Column("cost", ">", 6),
+    Column("saves", ">", 8),
+    Column("95 % of resamples", ">", 5),
+    Column("time", ">", 4),
+    Column("", "<", 2),
+)
+GROUP_COLUMNS = (
+    Column("", "<", 9, 12),
+    Column("requests", ">", 3),
+    Column("cost", ">", 5),
+    Column("misses", ">", 4),
+    Column("tokens lost", ">", 5),
+    Column("lost", ">", 8),
+    Column("of the loss", ">", 6),
+)
+_MOST = 10
+_TITLES = {"cause": "By cause", "version": "By version of the harness", "project": "By project", "team": "By team"}
+
+
+def write_sweep(paper: Paper, sweep: Sweep, found: Figures) -> None:
+    """Write what a sweep found, and where the rest of it lies."""
+    done, before = len(sweep.notes), sweep.done_before
+    text = f" · {figures.plural(done, 'shard')}" + (f", {before:,} of them from before" if before else "")
+    paper.paragraph((figures.plural(found.sessions, "session"), Style.STRONG), text)
+    paper.line()
+    write_figures(paper, found)
+    paper.line()
+    paper.paragraph((f"agentsim report {quote(sweep.folder)} --html report.html draws it.", Style.FAINT))
+
+
+def write_figures(paper: Paper, found: Figures) -> None:
+    """Write the figures of a fleet: sums, policies, losses by cause and other dimensions."""
+    total = found.total
+    hit = figures.per_cent(total.read, sum(n or 0 for n in (total.read, total.written, total.fresh)))
+    paper.line(
+        "  cost  ",
+        (dollars(total.cost), Style.STRONG),
+        f"  {figures.plural(total.requests or 0, 'request')}, hit rate {hit} %",
+    )
+    paper.line(
+        "  lost  ",
+        (dollars(total.lost_cost), Style.STRONG),
+        f"  {figures.plural(total.misses, 'miss', 'misses')}; {interval(found.low, found.high)} in 95 % of resamples",
+    )
+    if total.unpriced:
+        paper.line((f"  {figures.plural(total.unpriced, 'request')} not priced, and not in the cost", Style.WARN))
+    _concentration(paper, found)
+    _policies(paper, found)
+    for dimension, title in _TITLES.items():
+        groups = found.groups(dimension)
+        if dimension == "cause" or len(groups) > 1:
+            _groups(paper, title, groups, total.lost_cost)
+
+
+def dollars(amount: Decimal | None) -> str:
+    """A sum of dollars, to the cent."""
+    if amount is None:
+        return figures.UNKNOWN
+    sign = "-" if amount < 0 else ""
+    return f"{sign}${abs(amount):,.2f}"
+
+
+def interval(low: float, high: float) -> str:
+    """Two ends of an interval in dollars."""
+    return f"{dollars(Decimal(low))} – {dollars(Decimal(high))}"
+
+
+def _concentration(paper: Paper, found: Figures) -> None:
+    spread = found.concentration
+    if spread.half:
+        share = figures.per_cent(spread.half, spread.sessions, 1)
+        paper.line(f"        half of it in {figures.plural(spread.half, 'session')} ({share} %)")
+
+
+def _policies(paper: Paper, found: Figures) -> None:
+    lines = [line for line in found.policies if line.applied or line.policy == "recorded"]
+    idle = len(found.policies) - len(lines)
+    paper.line()
+    paper.line(("Policies", Style.STRONG))
+    if not lines:
+        paper.line("  No session could be simulated.")
+    else:
+        write_table(paper, POLICY_COLUMNS, [_policy(line) for line in lines], indent=2)
+    if idle:
+        paper.line((f"  {figures.plural(idle, 'policy', 'policies')} had nothing to do", Style.FAINT))
+    if found.withheld:
+        reason = "the simulation explains less than 90 % of their tokens"
+        paper.paragraph(
+            (f"{figures.plural(found.withheld, 'session')} left out of this: {reason}", Style.WARN),
+            first=["  "],
+            rest=["  "],
+        )
+    for reason, count in found.left_out:
+        paper.paragraph(
+            (f"{figures.plural(count, 'session')} left out of this: {reason}", Style.WARN), first=["  "], rest=["  "]
+        )
+
+
+def _policy(line: PolicyLine) -> list[Span]:
+    style = Style.GOOD if line.low > 0 else Style.BAD if line.high < 0 else Style.PLAIN
+    recorded = line.policy == "recorded"
+    return [
+        "as recorded" if recorded else line.policy,
+        figures.count(line.sessions if recorded else line.applied),
+        dollars(line.cost),
+        figures.UNKNOWN if recorded else (dollars(line.saving), style),
+        figures.UNKNOWN if recorded else interval(line.low, line.high),
+        figures.span(round(line.seconds) * figures.SECOND),
+        f"refused in {line.refused:,}" if line.refused else "",
+    ]
+
+
+def _groups(paper: Paper, title: str, groups: Sequence[Group], whole: Decimal) -> None:
+    shown = [group for group in groups if group.misses][:_MOST]
+    if not shown:
+        return
+    paper.line()
+    paper.line((title, Style.STRONG))
+    rows: list[list[Span]] = [
+        [
+            group.name or "(none)",
+            figures.count(group.requests),
+            dollars(group.cost),
+            figures.count(group.misses),
+            figures.count(group.lost),
+            dollars(group.lost_cost),
+            f"{group.lost_cost * 100 / whole:.1f} %" if whole else figures.UNKNOWN,
+        ]
+        for group in shown
+    ]
+    columns = list(GROUP_COLUMNS)
+    if all(group.requests is None for group in shown):
+        columns = [columns[0], *columns[3:]]
+        rows = [[row[0], *row[3:]] for row in rows]
+    write_table(paper, columns, rows, indent=2)
+    more = sum(bool(group.misses) for group in groups) - len(shown)
+    if more > 0:
+        paper.line((f"  and {more:,} more", Style.FAINT))

@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "policies": "List the policies that a comparison can try.",
     "serving": "Show the hit rate of a serving trace by size of the cache.",
     "sweep": "Judge and simulate thousands of logs, on many machines.",
+    "report": "Show what a fleet loses, where, and what would save it.",
     "run": "Simulate agents that do not exist yet.",
     "scenarios": "List the bundled scenarios.",
     "fit": "Make a scenario with the sizes and times of recorded sessions.",

@@ -24,6 +24,11 @@ def warn(text: str) -> None:
     _line(("note: ", Style.WARN), text)
 
 
+def ask(text: str) -> None:
+    """One line that waits for an answer."""
+    _line((text, Style.STRONG))
+
+
 def tell_problems(
     problems: Sequence[Problem], accounting: Iterable[Accounting] = (), *, listed_by: str = "--json"
 ) -> None:

@@ -1,0 +1,63 @@
+"""All experiments by name: what each sends at most, and how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from agentsim.prices import RateCard, cost
+from agentsim.probe import floor, four, lifetime, lookback, visibility
+from agentsim.probe.asking import SECOND, Lifetime
+from agentsim.probe.bench import Bench, Finding, Kind, Load
+from agentsim.providers import ProviderRules
+from agentsim.session import Usage
+
+_MODULES: dict[Kind, Any] = {
+    "four requests": four,
+    "floor": floor,
+    "lookback": lookback,
+    "visibility": visibility,
+    "ttl": lifetime,
+}
+
+KINDS: tuple[Kind, ...] = tuple(_MODULES)
+
+_AROUND = 200
+"""Tokens that a provider may put around a prompt."""
+
+
+class Bill(msgspec.Struct, frozen=True):
+    """The most that experiments send and cost. ``cost`` is in picodollars; ``None`` where the model has no price."""
+
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    cost: int | None
+    waits: int
+    """Nanoseconds that are spent waiting."""
+
+
+def bill_of(kinds: Iterable[Kind], rules: ProviderRules, tier: Lifetime, card: RateCard | None) -> Bill:
+    """A bound that cannot be exceeded: a token is at least a byte, and each is billed at the dearest price of input."""
+    kinds = tuple(kinds)
+    loads: list[Load] = [_MODULES[kind].most(rules) for kind in kinds]
+    tokens = sum(load.requests * (load.size + _AROUND) for load in loads)
+    output = sum(load.requests * load.output for load in loads)
+    paid: int | None = None
+    if card is not None:
+        dearest = max(price for price in (card.fresh, card.read, card.write_5m, card.write_1h) if price is not None)
+        paid = cost(card, Usage(output=output))
+        assert paid is not None
+        paid += tokens * dearest
+    waits = max(lifetime.offsets_of(rules, tier, waits=True)) * SECOND if "ttl" in kinds else 0
+    return Bill(sum(load.requests for load in loads), tokens, output, paid, waits)
+
+
+def run(kind: Kind, bench: Bench, tier: Lifetime) -> Finding:
+    """Run one experiment. Raises :class:`agentsim.backends.accounts.AskFailed` at the first request that fails."""
+    if kind == "ttl":
+        return lifetime.run(bench, tier)
+    finding: Finding = _MODULES[kind].run(bench)
+    return finding

@@ -1,0 +1,52 @@
+"""How far behind a breakpoint an earlier entry is looked for: a document is kept, then asked for with more and more
+blocks between its end and the breakpoint."""
+
+from __future__ import annotations
+
+from agentsim.probe.asking import FEW_TOKENS, Question
+from agentsim.probe.bench import Bench, Finding, Kind, Load, has_breakpoints, words_of
+from agentsim.probe.texts import document
+from agentsim.providers import ProviderRules
+
+EXPERIMENT: Kind = "lookback"
+_FILLER = "Trial 00 of run, block 000 of filler."
+
+
+def most(rules: ProviderRules) -> Load:
+    """The most that is sent."""
+    blocks = 2 * rules.lookback
+    size = len(document("x" * 40, words_of(rules))) + blocks * (len(_FILLER) + 40)
+    return Load(3 + blocks.bit_length(), size, FEW_TOKENS)
+
+
+def run(bench: Bench) -> Finding:
+    """Halve the interval between a number of blocks across which the document is found and one across which not."""
+    rules = bench.rules
+    if not has_breakpoints(rules) or not rules.lookback:
+        note = "this provider looks for no entries behind a breakpoint"
+        return bench.finding(EXPERIMENT, "lookback", "none", "not measured", None, note)
+    text = document(f"{bench.run} L", words_of(rules))
+    bench.ask(EXPERIMENT, "the document", Question(parts=(text,)))
+    trials = 0
+
+    def is_found(blocks: int) -> bool:
+        nonlocal trials
+        trials += 1
+        fillers = [f"Trial {trials:02d} of {bench.run}, block {at:03d} of filler." for at in range(blocks)]
+        question = Question(parts=(text, *fillers), marked=blocks)
+        return bool(bench.ask(EXPERIMENT, f"{blocks} blocks behind it", question).usage.read)
+
+    told = f"{rules.lookback} positions"
+    low, high = 1, 2 * rules.lookback
+    if not is_found(low):
+        return bench.finding(EXPERIMENT, "lookback", told, "fewer than 2 positions", False)
+    if is_found(high):
+        return bench.finding(EXPERIMENT, "lookback", told, f"at least {high + 1} positions", False)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if is_found(middle):
+            low = middle
+        else:
+            high = middle
+    # The breakpoint's own block is the first position; the document's end, behind `low` blocks, is the last.
+    return bench.finding(EXPERIMENT, "lookback", told, f"{low + 1} positions", low + 1 == rules.lookback)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_MOST = 1 << 24
+"""No size of a known model comes near; a damaged one must not make the engine allocate all memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
@@ -36,8 +39,8 @@ class ModelConfig:
         """Refuse numbers that no decoder can have, so that a damaged file is told before any tensor is made."""
         sizes = ("layers", "dim", "heads", "kv_heads", "head_dim", "ffn", "vocab", "context")
         for name in sizes:
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+            if not 1 <= getattr(self, name) <= _MOST:
+                raise ValueError(f"{name} must be from 1 to {_MOST}, not {getattr(self, name)}")
         if self.heads % self.kv_heads:
             raise ValueError(f"{self.heads} query heads cannot share {self.kv_heads} key heads evenly")
         if self.head_dim % 2:

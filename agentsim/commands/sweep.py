@@ -70,11 +70,11 @@ def command(
 
     if not paths and not scenarios:
         raise Failure("no PATH and no --scenario", remedy="name what to sweep", code=ExitCode.USAGE)
-    _check_team(team)
-    asked = Settings(policies=_policies(specs, every), team=team)
+    check_team(team)
+    asked = Settings(policies=policies_of(specs, every), team=team)
     made = _made(scenarios, seeds, settings)
-    _check_paths(paths)
-    _check_packages()
+    check_paths(paths)
+    check_packages()
     try:
         with Progress("sweeping") as progress:
             done = sweep(
@@ -124,7 +124,8 @@ def _report(done: Sweep, as_json: bool) -> None:
         write_sweep(Paper.on(sys.stdout), done, found)
 
 
-def _policies(specs: tuple[str, ...], every: bool) -> tuple[str, ...]:
+def policies_of(specs: tuple[str, ...], every: bool) -> tuple[str, ...]:
+    """The policies asked for, or those under which the model is shown the same blocks. Raises Failure."""
     from agentsim.policies import PolicyError, every_policy, parse
 
     try:
@@ -151,14 +152,16 @@ def _made(scenarios: tuple[str, ...], seeds: int, settings: tuple[str, ...]) -> 
         ) from error
 
 
-def _check_team(team: str | None) -> None:
+def check_team(team: str | None) -> None:
+    """Raise Failure for what is no regular expression."""
     try:
         re.compile(team or "")
     except re.error as error:
         raise Failure(f"--team: {error}", remedy="give a regular expression", code=ExitCode.USAGE) from None
 
 
-def _check_paths(paths: tuple[str, ...]) -> None:
+def check_paths(paths: tuple[str, ...]) -> None:
+    """Raise Failure for a path that is not there; URLs are looked at later."""
     from agentsim.commands.inputs import check_path
 
     for path in paths:
@@ -166,7 +169,8 @@ def _check_paths(paths: tuple[str, ...]) -> None:
             check_path(path)
 
 
-def _check_packages() -> None:
+def check_packages() -> None:
+    """Raise Failure where the packages of the extra 'sweep' are missing."""
     from importlib.util import find_spec
 
     missing = [name for name in ("distributed", "fsspec", "pyarrow", "numpy") if find_spec(name) is None]

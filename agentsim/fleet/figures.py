@@ -154,8 +154,12 @@ def _by_cause(misses: pa.Table) -> tuple[Group, ...]:
     return _sorted(
         _group(
             record["cause"],
-            nothing
-            | {"misses": record["lost_count"], "lost": record["lost_sum"], "lost_cost": record["lost_cost_sum"]},
+            {
+                **dict.fromkeys(_SUMS),
+                "misses": record["lost_count"],
+                "lost": record["lost_sum"],
+                "lost_cost": record["lost_cost_sum"],
+            },
         )
         for record in found
     )

@@ -1,0 +1,130 @@
+"""``agentsim report``: a fleet's figures, as a page, a web page, or tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from agentsim.commands.command import FILE, Command, json_option
+from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from agentsim.session import Problem
+
+EXAMPLES = (
+    ("agentsim report fleet/", "The figures of a sweep."),
+    ("agentsim report fleet/ --html report.html", "One web page that holds everything and loads nothing."),
+    ("agentsim report ~/.claude/projects --html report.html --policy ttl-1h", "Straight from logs."),
+    ("agentsim report fleet/ --csv losses.csv --by version", "Losses by version of the harness, for a spreadsheet."),
+)
+_DIMENSIONS = ("cause", "harness", "version", "model", "project", "team", "week", "tier")
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Show what a fleet loses, where, and what would save it.")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FILE)
+@click.option("--html", metavar="FILE", type=FILE, help="Write a web page.")
+@click.option("--csv", "as_csv", metavar="FILE", type=FILE, help="Write one dimension as CSV ('-': standard output).")
+@click.option(
+    "--by", type=click.Choice(_DIMENSIONS), default="cause", show_default=True, help="The dimension of --csv."
+)
+@click.option("--policy", "specs", multiple=True, metavar="NAME[:param=value,...]", help="With logs: try this policy.")
+@click.option("--team", metavar="REGEX", help="With logs: whose a log is, the first group of this in its path.")
+@click.option("--title", default="Prompt cache report", show_default=True, help="The title of the web page.")
+@json_option
+def command(
+    paths: tuple[str, ...],
+    html: str | None,
+    as_csv: str | None,
+    by: str,
+    specs: tuple[str, ...],
+    team: str | None,
+    title: str,
+    as_json: bool,
+) -> ExitCode:
+    """Show the figures of a sweep's folder, or of logs (which are judged and simulated first, on this machine).
+
+    The Parquet tables in a sweep's folder (policies, usage, misses) are for pandas and notebooks.
+    """
+    from agentsim.fleet.figures import figures
+
+    problems: list[Problem] = []
+    with _swept(paths, specs, team, problems) as folder:
+        try:
+            found = figures(folder)
+        except (ValueError, OSError) as error:
+            remedy = "'agentsim formats' lists what can be read"
+            raise Failure(str(error), file=paths[0], remedy=remedy) from None
+    if html is not None:
+        from agentsim.report.html import page
+        from agentsim.report.output import output, write_safe
+
+        text = page(found, title)
+        with output(html) as stream:
+            write_safe(stream, text)
+    if as_csv is not None:
+        from agentsim.report.fleet_csv import csv_of
+        from agentsim.report.output import output, write_safe
+
+        with output(as_csv) as stream:
+            write_safe(stream, csv_of(found.groups(by), by))
+    if as_json:
+        from agentsim import __version__
+        from agentsim.report.as_json import write_document
+        from agentsim.report.fleet_json import figures_document
+
+        envelope = {"agentsim": __version__, "report": "fleet", "version": 1}
+        write_document(sys.stdout, {**envelope, **figures_document(found)})
+    elif html is None and as_csv is None:
+        from agentsim.report.fleet import write_figures
+        from agentsim.report.paper import Paper
+
+        write_figures(Paper.on(sys.stdout), found)
+    from agentsim.report.notices import tell_problems
+
+    tell_problems(problems)
+    return ExitCode.OK
+
+
+@contextmanager
+def _swept(paths: tuple[str, ...], specs: tuple[str, ...], team: str | None, problems: list[Problem]) -> Iterator[str]:
+    """The folder of a sweep: the one that was named, or one made now from logs."""
+    from agentsim.commands.sweep import check_packages, check_paths, check_team, policies_of
+    from agentsim.fleet.folder import NotOurs, Settings, settings_of
+
+    check_team(team)
+    check_paths(paths)
+    check_packages()
+    try:
+        known = [settings_of(path) is not None for path in paths]
+    except NotOurs as error:
+        raise Failure(str(error), file=paths[0], remedy="sweep again", code=ExitCode.USAGE) from None
+    if any(known):
+        if len(paths) > 1:
+            raise Failure("a sweep's folder stands alone", file=paths[known.index(True)], code=ExitCode.USAGE)
+        if specs or team:
+            reason = "this sweep is finished: --policy and --team are for logs"
+            raise Failure(reason, file=paths[0], remedy="sweep again with them", code=ExitCode.USAGE)
+        yield paths[0]
+        return
+    from agentsim.fleet.sweep import sweep
+    from agentsim.report.progress import Progress
+
+    with TemporaryDirectory(prefix="agentsim-") as folder:
+        try:
+            with Progress("reading logs") as progress:
+                settings = Settings(policies=policies_of(specs, False), team=team)
+                done = sweep(paths, settings, folder, workers=0, progress=progress)
+        except ValueError as error:
+            remedy = "install the package that serves this storage"
+            raise Failure(str(error), remedy=remedy, code=ExitCode.USAGE) from None
+        except OSError as error:
+            raise Failure(str(error), file=paths[0], remedy="check that it can be reached") from None
+        problems += [*done.problems, *(problem for note in done.notes for problem in note.problems)]
+        if done.failed:
+            raise Failure(done.failed[0].reason, file=done.failed[0].files[0], remedy="check that it can be read")
+        yield folder

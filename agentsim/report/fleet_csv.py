@@ -1,0 +1,31 @@
+"""One dimension of a fleet as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agentsim.fleet.figures import Group
+
+_LIVE = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+
+
+def csv_of(groups: Sequence[Group], dimension: str) -> str:
+    """The groups of a dimension with a header. Sums of money are exact dollars; names cannot be formulas."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    fields = [name for name in groups[0].__struct_fields__ if name != "name"] if groups else []
+    writer.writerow([dimension, *fields])
+    for group in groups:
+        name = f"'{group.name}" if group.name.startswith(_LIVE) else group.name
+        writer.writerow([name, *(_cell(getattr(group, field)) for field in fields)])
+    return text.getvalue()
+
+
+def _cell(value: int | Decimal | None) -> str:
+    return "" if value is None else f"{value:f}" if isinstance(value, Decimal) else str(value)

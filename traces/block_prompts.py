@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from agentsim.prompt import DIGEST_SIZE, Block, Prompt
-from traces.records import BadRow
+from traces.block_rows import checked
 
 
 class BlockPrompts:
@@ -26,9 +26,8 @@ class BlockPrompts:
 
         Raises BadRow when the blocks hold more tokens, or a whole block less, than there are.
         """
+        checked(ids, total, self.size)
         whole = len(ids) * self.size
-        if not whole - self.size < total < whole + self.size or (total > 0) != bool(ids or total < self.size):
-            raise BadRow("bad counter", "the input is not as long as its blocks")
         sizes = self.size
         last = total - (len(ids) - 1) * sizes if total <= whole else sizes
         keep = 0

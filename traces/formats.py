@@ -119,24 +119,32 @@ def read(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterato
     any session raises it in either case.
     """
     told = Told()
-    groups: dict[Format, list[str]] = {}
-    found = find(paths, told.append)
-    for file in found:
-        format = _checked_format(file, told)
-        if format is not None:
-            groups.setdefault(format, []).append(file.path)
+    groups, named = grouped(paths, told)
     count = 0
-    for format in FORMATS:
-        if format in groups:
-            for session in format.reader.read_sessions(groups[format], told):
-                count += 1
-                yield session
+    for format, files in groups.items():
+        for session in format.reader.read_sessions(files, told):
+            count += 1
+            yield session
     if problems is not None:
         problems += told
-    named = frozenset(file.path for file in found if file.named)
     faults = [problem for problem in told.unusable if problem.file in named]
     if not count or (faults and problems is None):
-        raise _nothing_found(paths, faults or told)
+        raise nothing_found(paths, faults or told)
+
+
+def grouped(paths: Sequence[str], problems: list[Problem]) -> tuple[dict[Format, list[str]], frozenset[str]]:
+    """The files at and under these paths by format, in the order of :data:`FORMATS`; and which of them were named.
+
+    A file that was named and is of no known format raises TraceError; one in a folder is told in ``problems``.
+    """
+    found = find(paths, problems.append)
+    by_format: dict[Format, list[str]] = {}
+    for file in found:
+        format = _checked_format(file, problems)
+        if format is not None:
+            by_format.setdefault(format, []).append(file.path)
+    groups = {format: by_format[format] for format in FORMATS if format in by_format}
+    return groups, frozenset(file.path for file in found if file.named)
 
 
 def _checked_format(file: Found, problems: list[Problem]) -> Format | None:
@@ -159,7 +167,7 @@ def _checked_format(file: Found, problems: list[Problem]) -> Format | None:
 
 
 def format_of(head: bytes, path: str) -> Format | None:
-    """The format of a file that is called ``path`` and begins with ``head``; ``None`` when it has none that is known."""
+    """The format of a file at ``path`` that begins with ``head``; ``None`` when it has none that is known."""
     head = head.removeprefix(BOM)
     return next((format for format in FORMATS if format.reader.detect(head, path)), None)
 
@@ -169,7 +177,8 @@ def _head(path: str) -> bytes:
         return file.read(HEAD_BYTES)
 
 
-def _nothing_found(paths: Sequence[str], problems: Sequence[Problem]) -> TraceError:
+def nothing_found(paths: Sequence[str], problems: Sequence[Problem]) -> TraceError:
+    """The error for paths in which no session was found: the last problem, if one was told."""
     if problems:
         last = problems[-1]
         return TraceError(last.file, last.reason, last.remedy, last.line)

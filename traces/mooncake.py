@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from typing import Annotated
 
 import msgspec
 
@@ -16,6 +17,7 @@ from agentsim.prompt import Prompt
 from agentsim.session import Problem, Request, Session, Source, Usage
 from traces.assembly import MAIN, Assembly, read_each, stem
 from traces.block_prompts import BlockPrompts
+from traces.block_rows import BlockRow, BlockTrace, checked
 from traces.records import BadRow, Count, Tally, rows_of
 
 NAME = "mooncake"
@@ -34,6 +36,7 @@ class _Row(msgspec.Struct, gc=False):
     chat_id: int | str | None = None
     parent_chat_id: int | str | None = None
     session_id: int | str | None = None
+    block_size: Annotated[int, msgspec.Meta(ge=1, le=2**20)] | None = None
 
 
 _rows = msgspec.json.Decoder(_Row)
@@ -51,38 +54,74 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
     yield from read_each(paths, problems, _session, "request with its block ids")
 
 
+def read_blocks(path: str, size: int | None = None) -> BlockTrace:
+    """The requests of one trace as rows. ``size`` overrides the tokens of a block. Raises OSError when the file cannot
+    be read."""
+    tally = Tally(path)
+    rows: list[BlockRow] = []
+    found = 0
+    for line, row, found in _rows_of(path, size, tally):
+        try:
+            checked(row.hash_ids, row.input_length, found)
+        except BadRow as bad:
+            tally.skip(line, bad)
+            continue
+        rows.append(BlockRow(row.hash_ids, row.input_length, _start(row), line))
+    tally.used = len(rows)
+    return BlockTrace(path, found or size or MOONCAKE_BLOCK, rows, tally)
+
+
+def _rows_of(path: str, size: int | None, tally: Tally) -> Iterator[tuple[int, _Row, int]]:
+    """Each row with its line, and the tokens of a block, which the first row decides for all."""
+    for raw in rows_of(path, _rows):
+        tally.rows += 1
+        if raw.bad is not None or raw.value is None:
+            tally.skip(raw.line, raw.bad or BadRow("not an object"))
+            continue
+        row = raw.value
+        if size is None:
+            size = row.block_size or (MOONCAKE_BLOCK if row.chat_id is None else BAILIAN_BLOCK)
+        yield raw.line, row, size
+
+
 def _session(path: str) -> Session:
     tally = Tally(path)
     assembly = Assembly(stem(path), NAME, tally)
     assembly.files.append(path)
     made: BlockPrompts | None = None
     latest: dict[int, tuple[list[int], Prompt]] = {}  # by the first block: what begins alike shares its front
-    for raw in rows_of(path, _rows):
-        tally.rows += 1
+    for line, row, size in _rows_of(path, None, tally):
+        if made is None:
+            made = BlockPrompts(size)
+        first = row.hash_ids[0] if row.hash_ids else -1
         try:
-            row = raw.checked()
-            bailian = row.chat_id is not None
-            if made is None:
-                made = BlockPrompts(BAILIAN_BLOCK if bailian else MOONCAKE_BLOCK)
-            first = row.hash_ids[0] if row.hash_ids else -1
             prompt = made.prompt(row.hash_ids, row.input_length, latest.get(first))
-            latest[first] = (row.hash_ids, prompt)
-            assembly.add(
-                Request(
-                    id=f"{row.chat_id}" if bailian else f"#{raw.line}",
-                    lane=MAIN,
-                    model="",
-                    provider="engine",
-                    start=_time(bytes(row.timestamp), 9 if bailian else 6),
-                    prompt=prompt,
-                    usage=Usage(output=row.output_length),
-                    source=Source(path, raw.line),
-                ),
-                parent=f"{row.parent_chat_id}" if bailian else None,
-            )
         except BadRow as bad:
-            tally.skip(raw.line, bad)
+            tally.skip(line, bad)
+            continue
+        latest[first] = (row.hash_ids, prompt)
+        assembly.add(
+            Request(
+                id=f"#{line}" if row.chat_id is None else f"{row.chat_id}",
+                lane=MAIN,
+                model="",
+                provider="engine",
+                start=_start(row),
+                prompt=prompt,
+                usage=Usage(output=row.output_length),
+                source=Source(path, line),
+            ),
+            parent=None if row.chat_id is None else f"{row.parent_chat_id}",
+        )
     return assembly.build("messages")
+
+
+def _start(row: _Row) -> int | None:
+    power, unit = (6, 10**6) if row.chat_id is None else (9, 10**9)
+    number = bytes(row.timestamp)
+    if number.isdigit() and len(number) < 11:
+        return int(number) * unit
+    return _time(number, power)
 
 
 def _time(number: bytes, power: int) -> int | None:

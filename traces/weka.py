@@ -8,6 +8,7 @@ capture cost is not in it.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -16,6 +17,7 @@ from agentsim.prompt import Prompt
 from agentsim.session import Problem, Request, Session, Source, Usage
 from traces.assembly import MAIN, Assembly, read_each, stem
 from traces.block_prompts import BlockPrompts
+from traces.block_rows import BlockRow, BlockTrace, checked
 from traces.documents import read_document
 from traces.records import BadRow, Count, Tally, TraceError, decode
 
@@ -63,24 +65,38 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 
 def _session(path: str) -> Session:
-    trace = read_document(path, _traces)
-    if not 0 < trace.block_size <= 2**20:
-        raise TraceError(path, "a block size that cannot be meant", "check that this is the whole trace")
+    trace = _trace(path)
     tally = Tally(path)
     assembly = Assembly(trace.id or stem(path), NAME, tally)
     assembly.files.append(path)
-    _Reading(path, trace.block_size, assembly).take(trace.requests, MAIN, 0)
+    _Sessions(path, trace.block_size, tally, assembly).take(trace.requests, MAIN, 0)
     return assembly.build("messages")
 
 
-class _Reading:
+def read_blocks(path: str, size: int | None = None) -> BlockTrace:
+    """The requests of one trace as rows; the trace tells the tokens of a block itself. Raises OSError when the file
+    cannot be read."""
+    trace = _trace(path)
+    reading = _Rows(path, size or trace.block_size, Tally(path))
+    reading.take(trace.requests, MAIN, 0)
+    reading.tally.used = len(reading.rows)
+    return BlockTrace(path, reading.size, reading.rows, reading.tally)
+
+
+def _trace(path: str) -> _Trace:
+    trace = read_document(path, _traces)
+    if not 0 < trace.block_size <= 2**20:
+        raise TraceError(path, "a block size that cannot be meant", "check that this is the whole trace")
+    return trace
+
+
+class _Reading(ABC):
     """Reads the requests of a trace and of the subagents in it. Mutable."""
 
-    def __init__(self, path: str, size: int, assembly: Assembly) -> None:
+    def __init__(self, path: str, size: int, tally: Tally) -> None:
         self.path = path
-        self.assembly = assembly
-        self.prompts = BlockPrompts(size)
-        self.latest: dict[str, tuple[Sequence[int], Prompt]] = {}
+        self.size = size
+        self.tally = tally
         self.number = 0
 
     def take(self, rows: Sequence[msgspec.Raw], lane: str, begin: int) -> None:
@@ -88,7 +104,7 @@ class _Reading:
         relative: bool | None = None
         for raw in rows:
             self.number += 1
-            tally = self.assembly.tally
+            tally = self.tally
             tally.rows += 1
             try:
                 row = decode(_rows, raw)
@@ -98,22 +114,53 @@ class _Reading:
                         raise BadRow("bad field", "a subagent in a subagent")
                     tally.not_billable += 1
                     agent = row.agent_id or f"subagent-{self.number}"
-                    title = row.subagent_type or agent
-                    self.assembly.lane(agent, title=title, purpose="subagent", parent=MAIN)
+                    self.open(agent, row.subagent_type or agent)
                     self.take(row.requests, agent, start or 0)
                     continue
                 if relative is None:
                     relative = start is not None and start < begin
                 if relative and start is not None:
                     start += begin
-                self._add(row, lane, start)
+                if row.input is None:
+                    raise BadRow("bad counter", "in")
+                self.add(row, row.input, lane, start)
             except BadRow as bad:
                 tally.skip(self.number, bad)
 
-    def _add(self, row: _Row, lane: str, start: int | None) -> None:
-        if row.input is None:
-            raise BadRow("bad counter", "in")
-        prompt = self.prompts.prompt(row.hash_ids, row.input, self.latest.get(lane))
+    def open(self, agent: str, title: str) -> None:  # noqa: B027
+        """A subagent begins."""
+
+    @abstractmethod
+    def add(self, row: _Row, tokens: int, lane: str, start: int | None) -> None:
+        """A request. Raises BadRow when its blocks are not as long as it is."""
+
+
+class _Rows(_Reading):
+    """Keeps requests as rows."""
+
+    def __init__(self, path: str, size: int, tally: Tally) -> None:
+        super().__init__(path, size, tally)
+        self.rows: list[BlockRow] = []
+
+    def add(self, row: _Row, tokens: int, lane: str, start: int | None) -> None:
+        checked(row.hash_ids, tokens, self.size)
+        self.rows.append(BlockRow(row.hash_ids, tokens, start, self.number, row.model))
+
+
+class _Sessions(_Reading):
+    """Makes requests with prompts."""
+
+    def __init__(self, path: str, size: int, tally: Tally, assembly: Assembly) -> None:
+        super().__init__(path, size, tally)
+        self.assembly = assembly
+        self.prompts = BlockPrompts(size)
+        self.latest: dict[str, tuple[Sequence[int], Prompt]] = {}
+
+    def open(self, agent: str, title: str) -> None:
+        self.assembly.lane(agent, title=title, purpose="subagent", parent=MAIN)
+
+    def add(self, row: _Row, tokens: int, lane: str, start: int | None) -> None:
+        prompt = self.prompts.prompt(row.hash_ids, tokens, self.latest.get(lane))
         self.latest[lane] = (row.hash_ids, prompt)
         took = _time(row.api_time)
         self.assembly.add(

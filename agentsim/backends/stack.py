@@ -180,24 +180,35 @@ class PrefixStack:
         sums.append(tokens)
 
 
-def reach(runs: Sequence[Run], capacity: int | None, page: int = 1) -> int:
-    """The tokens of a prompt whose blocks a cache of so many tokens still has; ``None``: one without end."""
-    if not runs:
-        return 0
-    if capacity is None:
-        return runs[-1].ends[-1]
+def reaches(runs: Sequence[Run], capacities: Sequence[int], page: int = 1) -> list[int]:
+    """The tokens of a prompt whose blocks a cache of each capacity still has, and at last those of one without end.
+
+    ``capacities`` are in tokens and in order, the smallest first.
+    """
+    found: list[int] = []
+    count = len(capacities)
+    end = 0
     for below, begin, ends in runs:
-        room = capacity - below + begin - begin % page
         end = ends[-1]
-        if end - end % page > room:
-            at = bisect_right(ends, room - room % page + page - 1)
-            return ends[at - 1] if at else begin
-    return runs[-1].ends[-1]
+        before = below - begin + begin % page
+        while len(found) < count and capacities[len(found)] < before + end - end % page:
+            room = capacities[len(found)] - before
+            at = bisect_right(ends, room - room % page + page - 1) if room > begin else 0
+            found.append(ends[at - 1] if at else begin)
+        if len(found) == count:
+            end = runs[-1].ends[-1]
+            break
+    found += [end] * (count + 1 - len(found))
+    return found
 
 
 def _same(run: list[Key], keys: list[Key], at: int) -> int:
-    size = 1
-    limit = min(len(run), len(keys) - at)
-    while size < limit and run[size] == keys[at + size]:
-        size += 1
-    return size
+    """How many leading keys of a run stand in ``keys`` as well; the first does, and not all of them do."""
+    low, high = 1, min(len(run), len(keys) - at)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if run[low:middle] == keys[at + low : at + middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

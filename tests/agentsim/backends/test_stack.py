@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentsim.backends.engine_cache import EngineCache
-from agentsim.backends.stack import PrefixStack, reach
+from agentsim.backends.stack import PrefixStack, reaches
 from agentsim.prompt import Block, Prompt
 from agentsim.providers import rules_for
 from agentsim.session import Request
@@ -20,7 +20,7 @@ def block(name, tokens):
 
 def as_keys(blocks):
     ends, total = [], 0
-    for name, tokens in blocks:
+    for _, tokens in blocks:
         total += tokens
         ends.append(total)
     return [*blocks], ends
@@ -40,14 +40,14 @@ def test_by_hand():
     runs = runs_of(stack, a, b, c, a)
     # The shared page was used last: 10 tokens are enough for it. C's other two are 20, B's 20; then come A's, 10 each.
     assert [(run.below, run.begin, run.ends) for run in runs] == [(0, 0, [10]), (50, 10, [20, 30])]
-    assert [reach(runs, capacity) for capacity in (9, 10, 59, 60, 69, 70, None)] == [0, 10, 10, 20, 20, 30, 30]
+    assert reaches(runs, (9, 10, 59, 60, 69, 70)) == [0, 10, 10, 20, 20, 30, 30]
     assert stack.tokens == 70
 
 
 def test_a_prompt_longer_than_the_room_keeps_its_beginning():
     prompt = [(n, 10) for n in range(9)]
     runs = runs_of(PrefixStack(), prompt, prompt)
-    assert [reach(runs, capacity) for capacity in (5, 35, 90)] == [0, 30, 90]
+    assert reaches(runs, (5, 35, 90)) == [0, 30, 90, 90]
 
 
 def test_models_share_room_and_nothing_else():
@@ -62,7 +62,8 @@ def test_no_blocks_are_no_prefix():
     stack = PrefixStack()
     assert stack.use([], []) == []
     assert stack.use([1], [5]) == []
-    assert reach(stack.use([1], [5]), None) == 5
+    assert reaches(stack.use([1], [5]), ()) == [5]
+    assert reaches([], (1, 2)) == [0, 0, 0]
 
 
 prompts = st.lists(
@@ -74,12 +75,12 @@ prompts = st.lists(
 def test_every_capacity_as_a_cache_of_that_capacity(prompts, engine, capacities):
     page = engine.quantum
     stack = PrefixStack(page)
-    caches = {capacity: EngineCache(engine, capacity, computes_last=False) for capacity in (*capacities, None)}
+    sizes = sorted(capacities)
+    caches = [EngineCache(engine, capacity, computes_last=False) for capacity in (*sizes, None)]
     for number, blocks in enumerate(prompts):
         runs = stack.use(*as_keys(blocks))
         prompt = Prompt.of([block(name * 100 + tokens, tokens) for name, tokens in blocks])
         request = Request(id=f"{number}", lane="main", model="", provider="engine", start=number, prompt=prompt)
-        for capacity, cache in caches.items():
-            got = reach(runs, capacity, page)
+        for got, cache in zip(reaches(runs, sizes, page), caches, strict=True):
             assert got - got % page == cache.serve(request, number).usage.read
-        assert stack.tokens == caches[None].held
+        assert stack.tokens == caches[-1].held

@@ -1,0 +1,104 @@
+"""Tile sizes of the attention kernels, by what they do, head dimension and architecture: data, not logic.
+
+Rows are query heads times tokens, so that a product's tile is full also where a sequence asks for one token. The rows
+of a decoding tile are as few as a tensor core takes (16): its time is that of reading K/V. Prompts take as many as
+registers hold. Every entry is compiled for its architecture in the tests, which refuse one that spills registers or
+asks for more shared memory than there is; ``python -m benchmarks.kernels --tune`` times others where there is a GPU.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Tile(NamedTuple):
+    """One configuration of an attention kernel."""
+
+    rows: int
+    """Query heads times tokens that one program holds."""
+
+    keys: int
+    """Keys that it reads at a time."""
+
+    warps: int
+    stages: int
+    """Reads that are under way at once."""
+
+
+# Compute capability (major) -> head dimension, rounded up to a power of two -> tile.
+PROMPT: dict[int, dict[int, Tile]] = {
+    8: {
+        32: Tile(128, 64, 4, 3),
+        64: Tile(128, 64, 4, 3),
+        128: Tile(128, 32, 4, 3),
+        256: Tile(64, 32, 4, 2),
+    },
+    9: {
+        32: Tile(128, 128, 8, 3),
+        64: Tile(128, 128, 8, 3),
+        128: Tile(128, 64, 8, 3),
+        256: Tile(64, 32, 4, 3),
+    },
+    10: {
+        32: Tile(128, 128, 8, 3),
+        64: Tile(128, 128, 8, 3),
+        128: Tile(128, 64, 8, 3),
+        256: Tile(64, 32, 4, 3),
+    },
+}
+
+DECODE: dict[int, dict[int, Tile]] = {
+    8: {
+        32: Tile(16, 128, 4, 3),
+        64: Tile(16, 64, 4, 4),
+        128: Tile(16, 64, 4, 3),
+        256: Tile(16, 32, 4, 3),
+    },
+    9: {
+        32: Tile(16, 128, 4, 4),
+        64: Tile(16, 128, 4, 4),
+        128: Tile(16, 64, 4, 4),
+        256: Tile(16, 32, 4, 4),
+    },
+    10: {
+        32: Tile(16, 128, 4, 4),
+        64: Tile(16, 128, 4, 4),
+        128: Tile(16, 64, 4, 4),
+        256: Tile(16, 32, 4, 4),
+    },
+}
+
+PROGRAMS_A_PROCESSOR = 4
+"""Programs that each multiprocessor should find to do before a sequence's keys are not split any further."""
+
+LEAST_KEYS_A_SPLIT = 256
+"""Fewer than these are not worth a program and its share of combining."""
+
+MOST_SPLITS = 64
+
+
+def padded(size: int) -> int:
+    """The next power of two, at least 16: sides of a tile are powers of two, and a tensor core takes no fewer."""
+    return max(16, 1 << (size - 1).bit_length())
+
+
+def tile(table: dict[int, dict[int, Tile]], capability: int, size: int) -> Tile:
+    """The entry for a head dimension, of the newest architecture in the table that is not newer than the device's.
+
+    Raises ValueError for heads larger than any in the table.
+    """
+    major = max((known for known in table if known <= capability), default=min(table))
+    for largest, found in sorted(table[major].items()):
+        if size <= largest:
+            return found
+    raise ValueError(f"heads of {size} numbers are too large: {max(table[major])} is the most there are tiles for")
+
+
+def splits_for(programs: int, most_keys: int, processors: int) -> int:
+    """Into how many parts each sequence's keys are split, from figures that need no look at the device's memory.
+
+    ``programs`` there are without splitting; ``most_keys`` is what the block tables have room for.
+    """
+    wanted = -(-processors * PROGRAMS_A_PROCESSOR // max(1, programs))
+    worth = most_keys // LEAST_KEYS_A_SPLIT
+    return max(1, min(wanted, worth, MOST_SPLITS))

@@ -1,36 +1,77 @@
-"""A teaching format of four bits: groups of numbers share a step of four bytes.
-
-Two levels go in a byte. This is not the engine's format (which keeps steps in two bytes) nor that of any device.
-"""
+"""Four bits a number: bytes, and what a number becomes."""
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
-GROUP = 16
-LEVELS = 7
-"""Levels run from -7 to 7: the same steps on both sides of zero."""
-
-
-def pack(numbers: Tensor, group: int = GROUP) -> tuple[Tensor, Tensor]:
-    """Levels, two in a byte [..., D / 2], and steps [..., D / group] in float32. D is a multiple of ``group``."""
-    if numbers.shape[-1] % group or group % 2:
-        raise ValueError(f"{numbers.shape[-1]} numbers do not make groups of {group}")
-    grouped = numbers.to(torch.float32).unflatten(-1, (-1, group))
-    steps = grouped.abs().amax(-1) / LEVELS
-    # A group of zeros has no step; any other gives level 0.
-    levels = quantized(grouped, torch.where(steps > 0, steps, torch.ones_like(steps))[..., None]).flatten(-2)
-    stored = (levels + 8).to(torch.uint8)
-    return stored[..., 0::2] | (stored[..., 1::2] << 4), steps
+from engine.lab.experiment import Experiment, Figure, Findings, Published, Settings, Table
+from engine.lab.kv_size import held
+from engine.lab.states.state import held_bytes
+from kernels import pack_int4, unpack_int4
 
 
-def unpack(packed: Tensor, steps: Tensor, dtype: torch.dtype) -> Tensor:
-    """The numbers that levels and steps stand for, [..., D]."""
-    levels = torch.stack((packed & 15, packed >> 4), dim=-1).flatten(-2).to(torch.float32) - 8
-    return (levels.unflatten(-1, (steps.shape[-1], -1)) * steps[..., None]).flatten(-2).to(dtype)
+def round_trip_error(numbers: torch.Tensor) -> float:
+    """The largest error in steps: at most one half."""
+    packed, steps = pack_int4(numbers)
+    back = unpack_int4(packed, steps, torch.float32)
+    error = (back - numbers).abs().unflatten(-1, (steps.shape[-1], -1))
+    return float((error / steps.clamp_min(1e-30)[..., None]).max())
 
 
-def quantized(numbers: Tensor, step: Tensor | float) -> Tensor:
-    """The nearest level of each number."""
-    return torch.clamp(torch.round(numbers / step), -LEVELS, LEVELS)
+def run(settings: Settings) -> Findings:
+    """See :class:`Experiment`."""
+    generator = torch.Generator().manual_seed(settings.seed)
+    group = torch.randn(16, generator=generator)
+    packed, steps = pack_int4(group)
+    many = torch.randn(2_048, generator=generator)
+    many_packed, many_steps = pack_int4(many)
+    example = torch.zeros(16)
+    example[:2] = torch.tensor([0.7, 0.32])  # seven steps of 0.1 are the largest number
+    levels, step = pack_int4(example)
+    level = int(levels[1] & 15) - 8
+    full = held(2, head_dim=64, heads=8, tokens=64)
+    four = held(2, head_dim=64, heads=8, tokens=64, int4=True)
+    return Findings(
+        figures=(
+            Figure("16 numbers in bfloat16", held_bytes(group.to(torch.bfloat16)), "bytes"),
+            Figure("16 numbers: levels", held_bytes(packed), "bytes"),
+            Figure("16 numbers: step", held_bytes(steps), "bytes"),
+            Figure("16 numbers in four bits", held_bytes(packed) + held_bytes(steps), "bytes"),
+            Figure("2,048 numbers: levels", held_bytes(many_packed), "bytes"),
+            Figure("2,048 numbers: steps", held_bytes(many_steps), "bytes"),
+            Figure("2,048 numbers in four bits", held_bytes(many_packed) + held_bytes(many_steps), "bytes"),
+            Figure("level of 0.32 at steps of 0.1", level),
+            Figure("0.32 reconstructed", round(float(unpack_int4(levels, step, torch.float32)[1]), 6)),
+            Figure("largest error, in steps", round_trip_error(many)),
+        ),
+        tables=(
+            Table(
+                "64 tokens of a layer with two K/V heads of 64",
+                ("kept as", "bytes", "share"),
+                (("bfloat16", full.bytes, 1.0), ("four bits and steps", four.bytes, four.bytes / full.bytes)),
+            ),
+        ),
+    )
+
+
+EXPERIMENT = Experiment(
+    name="int4",
+    title="Four bits a number",
+    meaning=(
+        "Levels and steps are stored and counted as arrays: 12 bytes for 32, and an error of at most half a step. It "
+        "establishes the bytes of this format. It does not establish speed (levels must be unpacked), nor what the "
+        "errors do to a model's answers, nor the sizes of other formats, whose steps may be smaller."
+    ),
+    run=run,
+    published={
+        "16 numbers in bfloat16": Published(32),
+        "16 numbers: levels": Published(8),
+        "16 numbers: step": Published(4),
+        "16 numbers in four bits": Published(12),
+        "2,048 numbers: levels": Published(1_024),
+        "2,048 numbers: steps": Published(512),
+        "2,048 numbers in four bits": Published(1_536),
+        "level of 0.32 at steps of 0.1": Published(3),
+        "0.32 reconstructed": Published(0.3),
+    },
+)

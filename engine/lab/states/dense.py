@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from engine.lab.int4 import pack, unpack
+from kernels import pack_int4, unpack_int4
 from engine.lab.states.full import Projections
 from engine.lab.states.indexed import IndexWeights
 from engine.lab.states.latent import LatentWeights
@@ -35,7 +35,9 @@ def turned(vector: Tensor, position: int) -> Tensor:
     """A vector [dim] rotated by its position, as complex numbers."""
     pairs = torch.view_as_complex(vector.to(torch.float64).unflatten(-1, (-1, 2)).contiguous())
     speeds = 10_000.0 ** (-torch.arange(len(pairs), dtype=torch.float64) / len(pairs))
-    return torch.view_as_real(pairs * torch.polar(torch.ones_like(speeds), position * speeds)).flatten().to(vector.dtype)
+    return (
+        torch.view_as_real(pairs * torch.polar(torch.ones_like(speeds), position * speeds)).flatten().to(vector.dtype)
+    )
 
 
 def heads_of(inputs: Tensor, weights: Tensor, heads: int, *, rotated: bool) -> list[list[Tensor]]:
@@ -85,7 +87,7 @@ def softmax_layer(
 
 def int4_layer(weights: Projections, inputs: Tensor) -> Tensor:
     """Full attention over K and V that went through four bits."""
-    return softmax_layer(weights, inputs, keep=lambda vector: unpack(*pack(vector), vector.dtype))
+    return softmax_layer(weights, inputs, keep=lambda vector: unpack_int4(*pack_int4(vector), vector.dtype))
 
 
 def shared_global(shared: Projections, layers: Sequence[Projections], window: int, inputs: Tensor) -> Tensor:

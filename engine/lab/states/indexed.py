@@ -24,9 +24,7 @@ class IndexWeights:
     def drawn(cls, generator: torch.Generator, attention: Projections, *, index_dim: int, most: int) -> IndexWeights:
         """Random weights."""
         dim, dtype = attention.query.shape[0], attention.query.dtype
-        return cls(
-            attention, matrix(generator, dim, index_dim, dtype), matrix(generator, dim, index_dim, dtype), most
-        )
+        return cls(attention, matrix(generator, dim, index_dim, dtype), matrix(generator, dim, index_dim, dtype), most)
 
 
 class Indexed(FullHistory):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.lab.int4 import pack, unpack
+from kernels import pack_int4, unpack_int4
 from engine.lab.states.attention import attend
 from engine.lab.states.full import Projections
 from engine.lab.states.state import Snapshot, State
@@ -17,13 +17,13 @@ class Int4History(State):
     def __init__(self, weights: Projections) -> None:
         self.weights = weights
         empty = weights.key.new_zeros(0, weights.kv_heads, weights.head_dim)
-        self.keys, self.key_steps = pack(empty)
-        self.values, self.value_steps = pack(empty)
+        self.keys, self.key_steps = pack_int4(empty)
+        self.values, self.value_steps = pack_int4(empty)
 
     def record(self, inputs: Tensor) -> None:
         """See :meth:`State.record`."""
         positions = torch.arange(self.length, self.length + len(inputs))
-        keys, values = (pack(each) for each in self.weights.records(inputs, positions))
+        keys, values = (pack_int4(each) for each in self.weights.records(inputs, positions))
         self.keys, self.key_steps = torch.cat((self.keys, keys[0])), torch.cat((self.key_steps, keys[1]))
         self.values, self.value_steps = torch.cat((self.values, values[0])), torch.cat((self.value_steps, values[1]))
         self.length += len(inputs)
@@ -34,8 +34,8 @@ class Int4History(State):
         self.record(inputs)
         read = attend(
             self.weights.queries(inputs, positions),
-            unpack(self.keys, self.key_steps, inputs.dtype),
-            unpack(self.values, self.value_steps, inputs.dtype),
+            unpack_int4(self.keys, self.key_steps, inputs.dtype),
+            unpack_int4(self.values, self.value_steps, inputs.dtype),
             query_positions=positions,
             key_positions=torch.arange(self.length),
         )

@@ -106,7 +106,9 @@ class Recurrent(State):
         if length == self.length:
             return
         if length:
-            raise Unrestorable(f"only the matrix after token {self.length} is kept: nothing tells what it was at {length}")
+            raise Unrestorable(
+                f"only the matrix after token {self.length} is kept: nothing tells what it was at {length}"
+            )
         self.matrix.zero_()
         if self.total is not None:
             self.total.zero_()

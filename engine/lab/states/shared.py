@@ -78,7 +78,9 @@ class SharedGlobal(State):
             # All windows stand at the same tokens: the first one speaks for all, before anything is changed.
             self.windows[0].truncate(length)
         except Unrestorable as lacking:
-            raise Unrestorable(f"global records are there, but in each of {len(self.windows)} layers {lacking}") from None
+            raise Unrestorable(
+                f"global records are there, but in each of {len(self.windows)} layers {lacking}"
+            ) from None
         for each in self.windows[1:]:
             each.truncate(length)
         self.truncate_global(length)

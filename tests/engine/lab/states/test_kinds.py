@@ -27,7 +27,9 @@ def generator() -> torch.Generator:
 
 
 def close(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
-    return ours.shape == theirs.shape and float((ours - theirs).abs().max()) <= EXACT * max(1, float(theirs.abs().max()))
+    return ours.shape == theirs.shape and float((ours - theirs).abs().max()) <= EXACT * max(
+        1, float(theirs.abs().max())
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)

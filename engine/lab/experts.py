@@ -1,0 +1,172 @@
+"""A feed-forward layer of experts behind a router: who gets how much work, and how that is evened out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.lab.experiment import Experiment, Figure, Findings, Holds, LinePlot, Published, Series, Settings, Table
+
+POSITIONS, EXPERTS, CHOSEN, DIM = 100, 8, 2, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """Where each position goes: expert numbers [T, chosen] and mixing weights, which sum to one."""
+
+    experts: Tensor
+    weights: Tensor
+
+    @property
+    def assignments(self) -> int:
+        """Positions times experts each."""
+        return self.experts.numel()
+
+    def load(self, experts: int) -> list[int]:
+        """Assignments of each expert."""
+        counts: list[int] = torch.bincount(self.experts.flatten(), minlength=experts).tolist()
+        return counts
+
+
+class Experts:
+    """Experts of two matrices each, and a router. ``bias`` shifts who is chosen and never how much each counts."""
+
+    def __init__(self, generator: torch.Generator, *, dim: int = DIM, experts: int = EXPERTS, hidden: int = 32) -> None:
+        def drawn(*shape: int) -> Tensor:
+            return torch.randn(*shape, generator=generator, dtype=torch.float64) / shape[-2] ** 0.5
+
+        self.router = drawn(dim, experts)
+        self.up, self.down = drawn(experts, dim, hidden), drawn(experts, hidden, dim)
+        self.bias = torch.zeros(experts, dtype=torch.float64)
+
+    def route(self, inputs: Tensor, chosen: int = CHOSEN) -> Routed:
+        """The experts with the highest scores for each position."""
+        scores = torch.sigmoid(inputs @ self.router)
+        experts = torch.topk(scores + self.bias, chosen).indices
+        weights = scores.gather(-1, experts)
+        return Routed(experts, weights / weights.sum(-1, keepdim=True))
+
+    def forward(self, inputs: Tensor, routed: Routed) -> Tensor:
+        """Run each expert once, on the positions that chose it."""
+        outputs = torch.zeros_like(inputs)
+        for expert in range(self.up.shape[0]):
+            rows, places = (routed.experts == expert).nonzero(as_tuple=True)
+            if len(rows):
+                given = torch.nn.functional.silu(inputs[rows] @ self.up[expert]) @ self.down[expert]
+                outputs = outputs.index_add(0, rows, given * routed.weights[rows, places][:, None])
+        return outputs
+
+    def dense(self, inputs: Tensor, routed: Routed) -> Tensor:
+        """The definition: every expert on every position, times its weight or zero."""
+        gates = torch.zeros(len(inputs), self.up.shape[0], dtype=inputs.dtype).scatter(
+            1, routed.experts, routed.weights
+        )
+        everything = torch.einsum(
+            "teh,ehd->ted", torch.nn.functional.silu(torch.einsum("td,edh->teh", inputs, self.up)), self.down
+        )
+        return torch.einsum("te,ted->td", gates, everything)
+
+
+def collapsed(generator: torch.Generator) -> tuple[Experts, Tensor]:
+    """A layer whose router prefers experts 2 and 7 for every input, and inputs."""
+    layer = Experts(generator)
+    inputs = torch.randn(POSITIONS, DIM, generator=generator, dtype=torch.float64)
+    inputs[:, 0] = 1.0  # what all inputs have in common is what the router has learned to look at
+    layer.router[0, [2, 7]] += 8.0
+    return layer, inputs
+
+
+def balance_by_bias(layer: Experts, inputs: Tensor, steps: int, speed: float = 0.02) -> list[list[int]]:
+    """Lower the bias of experts with more than their share, raise that of the others; the loads on the way."""
+    loads = []
+    for _ in range(steps):
+        load = layer.route(inputs).load(EXPERTS)
+        loads.append(load)
+        share = sum(load) / EXPERTS
+        layer.bias += speed * torch.sign(share - torch.tensor(load, dtype=torch.float64))
+    return loads
+
+
+def trained(layer: Experts, inputs: Tensor) -> tuple[list[int], bool]:
+    """One backward pass of a prediction loss: the experts that get a gradient, and whether the router does."""
+    layer.router.requires_grad_()
+    layer.up.requires_grad_()
+    layer.forward(inputs, layer.route(inputs)).square().mean().backward()  # type: ignore[no-untyped-call]
+    assert layer.up.grad is not None
+    found = [e for e in range(EXPERTS) if bool(layer.up.grad[e].abs().sum() > 0)]
+    moved = layer.router.grad is not None and bool(layer.router.grad.abs().sum() > 0)
+    layer.router, layer.up = layer.router.detach(), layer.up.detach()
+    return found, moved
+
+
+def run(settings: Settings) -> Findings:
+    """See :class:`Experiment`."""
+    generator = torch.Generator().manual_seed(settings.seed)
+    spread = Experts(generator)
+    inputs = torch.randn(POSITIONS, DIM, generator=generator, dtype=torch.float64)
+    routed = spread.route(inputs)
+    error = float((spread.forward(inputs, routed) - spread.dense(inputs, routed)).abs().max())
+    layer, same = collapsed(generator)
+    before = layer.route(same)
+    load = before.load(EXPERTS)
+    gradients, router_learns = trained(layer, same)
+    loads = balance_by_bias(layer, same, 120)
+    after = layer.route(same).load(EXPERTS)
+    figures = (
+        Figure("assignments", routed.assignments),
+        Figure("collapsed: assignments of expert 2", load[2]),
+        Figure("collapsed: assignments of expert 7", load[7]),
+        Figure("collapsed: experts without work", sum(count == 0 for count in load)),
+        Figure("collapsed: experts that get a gradient", str(gradients)),
+        Figure("collapsed: the router gets a gradient", router_learns),
+        Figure("after balancing: experts without work", sum(count == 0 for count in after)),
+        Figure("against every expert on every position", error),
+    )
+    return Findings(
+        figures=figures,
+        tables=(
+            Table(
+                f"Assignments of {POSITIONS} positions to {CHOSEN} of {EXPERTS} experts",
+                ("expert", "random router", "collapsed", "after 120 steps of bias"),
+                tuple((e, routed.load(EXPERTS)[e], load[e], after[e]) for e in range(EXPERTS)),
+            ),
+        ),
+        plots=(
+            LinePlot(
+                "Balancing by bias: the busiest and the idlest expert",
+                "steps",
+                "assignments",
+                (
+                    Series("busiest", tuple((float(i), float(max(each))) for i, each in enumerate(loads))),
+                    Series("idlest", tuple((float(i), float(min(each))) for i, each in enumerate(loads))),
+                ),
+            ),
+        ),
+        notes=(
+            "Experts are no K/V: attention comes before them, and a layer keeps as much history with 8 as with 128.",
+        ),
+    )
+
+
+EXPERIMENT = Experiment(
+    name="experts",
+    title="Experts: assignments and balance",
+    meaning=(
+        "Positions times experts each are the assignments; a router may send them all to two experts, and then only "
+        "those two and the router learn. It establishes the counts, and that a bias on the choice evens the load "
+        "without touching the mixing weights. It does not show what experts specialise in, nor the cost of sending "
+        "positions between devices."
+    ),
+    run=run,
+    published={
+        "assignments": Published(200),
+        "collapsed: assignments of expert 2": Published(100),
+        "collapsed: assignments of expert 7": Published(100),
+        "collapsed: experts without work": Published(6),
+        "collapsed: experts that get a gradient": Published("[2, 7]"),
+        "collapsed: the router gets a gradient": Published(True),
+        "against every expert on every position": Published(1e-12, Holds.AT_MOST),
+    },
+)

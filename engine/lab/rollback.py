@@ -1,0 +1,183 @@
+"""A verified draft: what is committed, what has K/V, and how pages and matrices go back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from engine.kv import KVPages
+from engine.lab.experiment import Experiment, Figure, Findings, Holds, Published, Settings, Table
+from engine.lab.small_schemes import embed, recurrent
+from engine.lab.states.recurrent import LinearWeights, Recurrent
+from engine.lab.writer import Writer
+from engine.model import Model
+from engine.pages import PagePool
+from engine.weights.tiny import tiny_weights
+
+COMMITTED = 9
+"""Tokens 1–9 are known; the ninth was just selected and not yet processed."""
+PAGE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """One round: how many candidates were accepted, the token that the target adds, and where things stand then."""
+
+    accepted: int
+    added: int
+    predictions: int
+    committed: int
+    computed: int
+    """Positions with K/V before going back."""
+    kept: int
+    """Positions with K/V that stay."""
+
+
+def verify(writer: Writer, last: int, candidates: Sequence[int]) -> Verified:
+    """Process the last committed token and all candidates at once, accept them while they are the target's choice,
+    and take K/V of the others out of use."""
+    committed = writer.length + 1
+    choices = writer.feed([last, *candidates], logits=len(candidates) + 1).argmax(-1).tolist()
+    accepted = 0
+    while accepted < len(candidates) and choices[accepted] == candidates[accepted]:
+        accepted += 1
+    computed = writer.length
+    writer.length = committed + accepted
+    return Verified(accepted, choices[accepted], len(choices), committed + accepted + 1, computed, writer.length)
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Pages of the sequence: held for all candidates, held after going back, and back in the pool."""
+
+    before: int
+    after: int
+    returned: int
+
+
+def round_on_pages(seed: int) -> tuple[Verified, Pages, bool, bool]:
+    """The round on a small model: what it left, its pages, whether X came out as the target's own choice, and whether
+    the next token is the one of ordinary generation."""
+    model = Model(tiny_weights(), torch.float64, row_by_row=True)
+    pool = PagePool(32, PAGE)
+    kv = KVPages(model.config, 32, PAGE, torch.float64)
+    generator = torch.Generator().manual_seed(seed)
+    prompt = torch.randint(1, 256, (COMMITTED,), generator=generator).tolist()
+    ordinary = Writer(model, kv, pool.allocate(5))
+    ordinary.feed(prompt[:-1], logits=0)
+    a, b, x, after_x = ordinary.generate(prompt[-1], 4)
+    writer = Writer(model, kv, pool.allocate(pool.pages_for(COMMITTED + 4)))
+    writer.feed(prompt[:-1], logits=0)
+    done = verify(writer, prompt[-1], [a, b, (x + 1) % 256, 7])
+    needed = pool.pages_for(done.kept)
+    free = len(pool.free)
+    pool.release(writer.pages[needed:])
+    pages = Pages(len(writer.pages), needed, len(pool.free) - free)
+    writer.pages = writer.pages[:needed]
+    following = int(writer.feed([done.added])[-1].argmax())
+    return done, pages, done.added == x, following == after_x
+
+
+def ways_back(seed: int) -> dict[str, float]:
+    """Matrices after four candidates, taken back to after the second: the largest difference to matrices that never
+    saw the other two, by each way."""
+    tokens = list(range(COMMITTED))
+    candidates = [50, 51, 52, 53]
+    fresh = recurrent(seed)
+    wanted = fresh.append(embed([*tokens, 50, 51, 99]))[-1]
+
+    def left(state_after: torch.Tensor) -> float:
+        return float((state_after[-1] - wanted).abs().max() / wanted.abs().max())
+
+    model = recurrent(seed)
+    model.append(embed(tokens))
+    before = model.snapshot()
+    model.append(embed(candidates[:2]))
+    between = model.snapshot()
+    model.append(embed(candidates[2:]))
+    nothing = left(model.append(embed([99])))
+    model.restore(between)
+    by_snapshot = left(model.append(embed([99])))
+    model.restore(before)
+    model.append(embed(candidates[:2]))
+    by_replay = left(model.append(embed([99])))
+    return {
+        "without going back": nothing,
+        "snapshot after B": by_snapshot,
+        "snapshot before A, A and B again": by_replay,
+    }
+
+
+def undone(seed: int, dtype: torch.dtype) -> tuple[float, bool]:
+    """Subtract what C and D added, in one layer: the largest difference to before, and whether all bits are back."""
+    generator = torch.Generator().manual_seed(seed)
+    state = Recurrent(LinearWeights.drawn(generator, dim=16, key_dim=8, value_dim=12, dtype=dtype))
+    keys, values = state.contributions(torch.randn(40, 16, generator=generator, dtype=torch.float64).to(dtype))
+    writes = list(zip(keys, values, strict=True))
+    for key, value in writes[:-2]:
+        state.add(key, value)
+    before = state.matrix.clone()
+    for key, value in writes[-2:]:
+        state.add(key, value)
+    for key, value in reversed(writes[-2:]):
+        state.subtract(key, value)
+    return float((state.matrix - before).abs().max()), bool(torch.equal(state.matrix, before))
+
+
+def run(settings: Settings) -> Findings:
+    """See :class:`Experiment`."""
+    done, pages, own_choice, same_next = round_on_pages(settings.seed)
+    ways = ways_back(settings.seed)
+    error, bits = undone(settings.seed, torch.float32)
+    return Findings(
+        figures=(
+            Figure("candidates accepted", done.accepted),
+            Figure("predictions of the verifying pass", done.predictions),
+            Figure("X is the target's own choice", own_choice),
+            Figure("committed up to", done.committed),
+            Figure("K/V computed up to", done.computed),
+            Figure("K/V usable up to", done.kept),
+            Figure("the token after X is that of ordinary generation", same_next),
+            Figure("pages of four tokens, before and after", f"{pages.before}, {pages.after}"),
+            Figure("pages back in the pool", pages.returned),
+            *(Figure(f"matrices: {way}, difference", value) for way, value in ways.items()),
+            Figure("matrices: C and D subtracted, difference, fp32", error),
+            Figure("matrices: C and D subtracted, all bits back", bits),
+        ),
+        tables=(
+            Table(
+                "After verifying A, B, C, D: A and B accepted, C replaced by X",
+                ("position", "1–9", "10", "11", "12", "13"),
+                (
+                    ("committed", "there", "A", "B", "X", None),
+                    ("K/V", "there", "A", "B", "not yet", None),
+                    ("out of use", None, None, None, "C", "D"),
+                ),
+            ),
+        ),
+    )
+
+
+EXPERIMENT = Experiment(
+    name="rollback",
+    title="What is committed, what has K/V, and how to go back",
+    meaning=(
+        "After a round, one more token is committed than has K/V: the target's own choice was never processed. Records "
+        "of rejected candidates are left out; a matrix needs a copy or a replay. It establishes positions, pages and "
+        "exactness on a small model. It does not establish that drafting pays."
+    ),
+    run=run,
+    published={
+        "candidates accepted": Published(2),
+        "predictions of the verifying pass": Published(5),
+        "committed up to": Published(12),
+        "K/V computed up to": Published(13),
+        "K/V usable up to": Published(11),
+        "the token after X is that of ordinary generation": Published(True),
+        "matrices: snapshot after B, difference": Published(1e-12, Holds.AT_MOST),
+        "matrices: snapshot before A, A and B again, difference": Published(1e-12, Holds.AT_MOST),
+        "matrices: C and D subtracted, all bits back": Published(False),
+    },
+)

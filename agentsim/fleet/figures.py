@@ -219,10 +219,13 @@ def _policies(outcomes: pa.Table, resamples: int) -> tuple[tuple[PolicyLine, ...
     reasons = out.group_by("reason").aggregate([("session", "count")]).to_pylist()
     left_out = tuple(sorted((record["reason"] or "", record["session_count"]) for record in reasons))
     withheld = pc.sum(pc.equal(recorded["holds"], False)).as_py() or 0
-    held = outcomes.filter(pc.fill_null(outcomes["holds"], False))
+    # In an order that does not depend on shards, so that neither sums of seconds nor resamples do.
+    held = outcomes.filter(pc.fill_null(outcomes["holds"], False)).sort_by(
+        [(name, "ascending") for name in ("session", "format", "file")]
+    )
     lines: list[PolicyLine] = []
     savings: list[np.ndarray[Any, Any]] = []
-    names = [name for name in pc.unique(held["policy"]).to_pylist() if name != LOGGED]
+    names = sorted(name for name in pc.unique(held["policy"]).to_pylist() if name != LOGGED)
     for name in names:
         rows = held.filter(pc.equal(held["policy"], name))
         known = pc.is_valid(rows["saving"])

@@ -142,7 +142,6 @@ def _remote(url: str, tell: Callable[[Problem], None]) -> Iterator[Input]:
         system, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
         raise ValueError(f"{url}: {error}") from None
-    prefix = url.split("://", 1)[0] + "://"
     listed: dict[str, dict[str, Any]]
     if system.isfile(path):
         listed = {path: system.info(path)}
@@ -154,7 +153,7 @@ def _remote(url: str, tell: Callable[[Problem], None]) -> Iterator[Input]:
         named = name == path
         if named or name.endswith(_ENDS):
             info = listed[name]
-            yield Input(prefix + name.lstrip("/"), int(info.get("size") or 0), _mark(info), url, named)
+            yield Input(system.unstrip_protocol(name), int(info.get("size") or 0), _mark(info), url, named)
 
 
 def _mark(info: dict[str, Any]) -> str:

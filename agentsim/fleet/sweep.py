@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 """Called with bytes done and bytes in all."""
 
+PATIENCE = "20s"
+"""How long a scheduler may take to answer."""
+
 _LINKS = "linked.json"
 _ROUNDS = 5
 _ATTEMPTS = 3
@@ -155,7 +158,7 @@ def _workers(scheduler: str | None, workers: int | None, memory: str) -> Iterato
     quiet: dict[str, Any] = {"distributed.scheduler.allowed-failures": _ATTEMPTS - 1}
     with dask.config.set(quiet):
         if scheduler is not None:
-            with Client(scheduler, timeout="20s", set_as_default=False) as client:
+            with Client(scheduler, timeout=PATIENCE, set_as_default=False) as client:
                 yield client
             return
         with (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
 
+from agentsim.lifetimes import seconds_of
 from agentsim.prompt import Breakpoint, Prompt
 from agentsim.providers import ProviderRules
 from agentsim.session import Request
@@ -16,14 +17,6 @@ from agentsim.session import Request
 MODE = "prompt_cache_mode"
 TTL = "prompt_cache_ttl"
 """Settings of a request: whether it declines the breakpoint (``"explicit"``), and the lifetime it asks for."""
-
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-def seconds_of(text: str) -> int | None:
-    """The seconds of a length of time such as ``30m`` or ``12h``; ``None`` when it is none."""
-    number, unit = text[:-1], text[-1:]
-    return int(number) * _SECONDS[unit] if number.isdecimal() and len(number) < 7 and unit in _SECONDS else None
 
 
 def declines(request: Request) -> bool:

@@ -14,6 +14,7 @@ from agentsim.gateway.emulator import Emulator
 from agentsim.gateway.guarded import Guarded
 from agentsim.gateway.headers import betas_of, session_named, text_of
 from agentsim.gateway.openai_api import OpenAIApi
+from agentsim.gateway.openai_kept import KeptConversations, KeptResponses
 from agentsim.gateway.receiving import ClientGone, body_of
 from agentsim.gateway.refusal import Refusal
 from agentsim.gateway.secrets import Secrets
@@ -28,6 +29,8 @@ MODELS = (
     "claude-sonnet-5-5",
     "claude-sonnet-4-6",
     "claude-haiku-5-5",
+    "gpt-6.1-sol",
+    "gpt-5.6-sol",
     "gpt-5.5",
     "gpt-5.1-codex",
     "gpt-4.1",
@@ -86,6 +89,7 @@ def application(emulator: Emulator, secrets: Secrets) -> ASGIApp:
     """The whole endpoint."""
     messages = MessagesApi(emulator)
     openai = OpenAIApi(emulator)
+    conversations = KeptConversations(openai.store, emulator.clock)
     routes = [
         Route("/", _Told({"agentsim": "gateway"})),
         Route("/v1/models", _models()),
@@ -93,6 +97,9 @@ def application(emulator: Emulator, secrets: Secrets) -> ASGIApp:
         Route("/v1/messages/count_tokens", Endpoint(messages.count_tokens)),
         Route("/v1/chat/completions", Endpoint(openai.completions)),
         Route("/v1/responses", Endpoint(openai.responses)),
+        Route("/v1/responses/{id}", KeptResponses(openai.store)),
+        Route("/v1/responses/{id}/input_items", KeptResponses(openai.store, items=True)),
+        *(Route(f"/v1/conversations{rest}", conversations) for rest in ("", "/{id}", "/{id}/items")),
     ]
     # The bare router: the exact paths alone, no redirects, no error pages of a framework.
     return Guarded(Router(routes, redirect_slashes=False, default=_not_found), secrets)
@@ -105,7 +112,7 @@ class _Told:
         self._data = msgspec.json.encode(value)
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        if scope["method"] == "POST":
+        if scope["method"] not in ("GET", "HEAD"):
             await send_refusal(send, scope["path"], Refusal(405, "this path takes GET"))
             return
         await send_whole(send, 200, self._data, b"application/json", head_only=scope["method"] == "HEAD")

@@ -63,7 +63,11 @@ def usage_of(answer: Answer) -> dict[str, Any]:
         "prompt_tokens": whole,
         "completion_tokens": output,
         "total_tokens": whole + output,
-        "prompt_tokens_details": {"cached_tokens": count(usage.read), "audio_tokens": 0},
+        "prompt_tokens_details": {
+            "cached_tokens": count(usage.read),
+            "cache_write_tokens": count(usage.write),
+            "audio_tokens": 0,
+        },
         "completion_tokens_details": {"reasoning_tokens": reasoning_of(answer), "audio_tokens": 0},
     }
 

@@ -40,8 +40,10 @@ class Comparisons:
         if len(self._asked) > KEPT:
             self._asked.popitem(last=False)
 
-    def compare(self, asked: Asked) -> Compared:
-        """What is said to a request that asked for a diagnosis; nothing was reported to one that did not."""
+    def compare(self, asked: Asked, *, compacted: bool = False) -> Compared:
+        """What is said to a request that asked for a diagnosis; nothing was reported to one that did not.
+
+        ``compacted``: its history was just replaced by a summary."""
         if not asked.compare:
             return Compared(ProviderDiagnosis())
         if asked.compare_with is None:
@@ -57,8 +59,14 @@ class Comparisons:
         for name, reason in _OPENAI_SETTINGS if asked.provider == "openai" else ():
             if _setting(old, name) != _setting(asked, name):
                 return Compared(_said(reason, missed), reusable)
+        if asked.provider == "openai" and shared < min(len(old.prompt), len(asked.prompt)):
+            kinds = {old.prompt[shared].kind, asked.prompt[shared].kind}
+            if "options" in kinds and "tool" not in kinds:
+                return Compared(_said("text_format_changed", missed), reusable)
         place = first_difference(old.prompt, asked.prompt)
         if place is not None and place.section is not None:
+            if compacted and asked.provider == "openai" and place.section == "messages":
+                return Compared(_said("context_compacted", missed), reusable)
             return Compared(_said(f"{place.section}_changed", missed), reusable)
         if old.settings != asked.settings:
             return Compared(ProviderDiagnosis(reported=True, reason="unavailable"), reusable)

@@ -108,7 +108,7 @@ class Emulator:
         injected fault hits."""
         self._number += 1
         number = self._number
-        now = self._now = max(self._time(), self._now)
+        now = self._now = max(self.clock(), self._now)
         id = f"msg_agentsim_{number:08d}" if asked.dialect == "messages" else f"resp_agentsim_{number:08d}"
         call = Call(
             prompt=asked.prompt,
@@ -127,7 +127,9 @@ class Emulator:
             raise
         placed = conversation.place(id, call)
         asked = msgspec.structs.replace(asked, purpose=placed.purpose)
-        reply = cut(self._replier.reply(asked), asked.max_tokens, asked.model)
+        reply = Reply((), "end_turn", 0)
+        if not asked.silent:
+            reply = cut(self._replier.reply(asked), asked.max_tokens, asked.model)
         ended = now + self._pace.after(reply.tokens)
         request = Request(
             id=placed.id,
@@ -149,7 +151,7 @@ class Emulator:
             rejection = Refusal(400, served.rejected)
             self._tell_refusal(conversation, call, now, rejection)
             raise rejection
-        compared = self._comparisons.compare(asked)
+        compared = self._comparisons.compare(asked, compacted=placed.after_compaction)
         self._comparisons.remember(id, asked)
         conversation.remember(placed, msgspec.structs.replace(call, end=ended), asked.prompt)
         if placed.after_compaction:
@@ -174,10 +176,10 @@ class Emulator:
         """The client went away before the answer's end."""
         lane = conversation.lane_of_request(answer.id)
         if lane is not None:
-            self.sessions.tell(conversation, marker("interrupted", lane, max(self._time(), answer.time)))
+            self.sessions.tell(conversation, marker("interrupted", lane, max(self.clock(), answer.time)))
 
-    def _time(self) -> int:
-        """The time by the emulated clock."""
+    def clock(self) -> int:
+        """The time by the emulated clock, in nanoseconds UTC."""
         return self._clock() + self._ahead
 
     def _tell_refusal(self, conversation: Conversation, call: Call, now: int, refusal: Refusal) -> None:

@@ -6,8 +6,8 @@ import time
 
 import msgspec
 
-from agentsim.backends.longest_prefix import LongestPrefixProvider
 from agentsim.backends.modeled import ModeledProvider
+from agentsim.backends.routed import RoutedProvider
 from agentsim.gateway.application import application
 from agentsim.gateway.emulator import Clock, Emulator, Replier, Sessions
 from agentsim.gateway.faults import Faults
@@ -40,7 +40,7 @@ def emulated(
     """An endpoint that emulates providers, and lives by ``clock``. Raises PortTaken."""
     secrets = Secrets()
     emulator = Emulator(
-        backends={"anthropic": ModeledProvider(), "openai": LongestPrefixProvider()},
+        backends={"anthropic": ModeledProvider(), "openai": RoutedProvider()},
         replier=replier,
         clock=clock,
         trace=None if trace is None else Trace(trace, fingerprint=fingerprint, redact=secrets.redact),

@@ -13,7 +13,7 @@ from typing import Any
 from agentsim.gateway.refusal import Refusal
 
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]"))
-METHODS = ("GET", "HEAD", "POST")
+METHODS = ("GET", "HEAD", "POST", "DELETE")
 _SCHEMES = ("http://", "https://")
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -37,7 +37,7 @@ def check(scope: MutableMapping[str, Any], *, only_json: bool = True) -> None:
             raise Refusal(415, "compressed bodies are not accepted", close=True)
     method = scope["method"]
     if only_json and method not in METHODS:
-        raise Refusal(405, "only GET, HEAD and POST are served", close=True)
+        raise Refusal(405, "only GET, HEAD, POST and DELETE are served", close=True)
     if method == "POST" and only_json:
         kinds = [value for name, value in headers if name == b"content-type"]
         if len(kinds) != 1 or kinds[0].split(b";")[0].strip().lower() != b"application/json":

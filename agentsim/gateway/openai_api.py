@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+import msgspec
 from starlette.types import Receive, Send
 
+from agentsim.bodies.openai_reader import Chat, Responses, raw_input
 from agentsim.gateway import chat_reply, responses_reply
+from agentsim.gateway.answer import Answer
 from agentsim.gateway.conversations import Conversation
+from agentsim.gateway.decoding import decode
 from agentsim.gateway.emulator import Emulator
 from agentsim.gateway.headers import session_named, text_of
+from agentsim.gateway.openai_contract import check
 from agentsim.gateway.openai_request import OpenAIBodies, chat_of, responses_of
+from agentsim.gateway.openai_store import ResponseStore, Thread, Turn
+from agentsim.gateway.refusal import Refusal
+from agentsim.gateway.reply import Asked
 from agentsim.gateway.sending import send_answer, send_stream
+
+SECOND = 10**9
+
+_encode = msgspec.json.encode
+
+
+class _Named(msgspec.Struct, gc=False):
+    """``conversation`` as an object."""
+
+    id: str
+
+
+_conversation = msgspec.json.Decoder(str | _Named | None)
 
 
 class OpenAIApi:
     """Both OpenAI APIs; they share what bodies have in common. Mutable."""
 
     def __init__(self, emulator: Emulator) -> None:
+        self.store = ResponseStore()
         self._emulator = emulator
         self._bodies = OpenAIBodies()
 
@@ -25,7 +48,8 @@ class OpenAIApi:
         """``POST /v1/chat/completions``."""
         sent = chat_of(body)
         conversation = self._conversation(headers, sent.prompt_cache_key)
-        answer = self._emulator.answer(self._bodies.chat(sent, conversation), conversation)
+        asked = self._bodies.chat(sent, conversation)
+        answer = self._answer(sent, asked, conversation)
         if not answer.asked.stream:
             await send_answer(send, receive, answer, chat_reply.completion(answer))
             return
@@ -37,11 +61,48 @@ class OpenAIApi:
         """``POST /v1/responses``."""
         sent = responses_of(body)
         conversation = self._conversation(headers, sent.prompt_cache_key)
-        answer = self._emulator.answer(self._bodies.responses(sent, conversation), conversation)
+        before, thread = self._held(sent)
+        self.store.check_room(before, len(body))
+        history = [] if before is None else before.history()
+        asked = self._bodies.responses(sent, conversation, history)
+        answer = self._answer(sent, asked, conversation)
+        whole = responses_reply.response(answer)
+        if sent.store is not False or thread is not None:
+            self._keep(sent, answer, whole, before, thread)
         if not answer.asked.stream:
-            await send_answer(send, receive, answer, responses_reply.response(answer))
+            await send_answer(send, receive, answer, whole)
         elif not await send_stream(send, receive, answer, responses_reply.events(answer)):
             self._emulator.interrupted(answer, conversation)
+            self.store.forget(answer.id)
+
+    def _answer(self, sent: Chat | Responses, asked: Asked, conversation: Conversation) -> Answer:
+        rules = check(sent, marked=bool(asked.prompt.breakpoints))
+        if rules.matching == "breakpoint" and isinstance(sent, Responses):
+            asked.echoed.setdefault("prompt_cache_options", {"mode": "implicit", "ttl": "30m"})
+        return self._emulator.answer(asked, conversation)
+
+    def _held(self, sent: Responses) -> tuple[Turn | None, Thread | None]:
+        """What the server holds of the conversation that a request continues. Raises Refusal (400)."""
+        given = bytes(sent.conversation)
+        named = decode(_conversation, given) if given else None
+        id = named.id if isinstance(named, _Named) else named
+        if id is None:
+            return (None if sent.previous_response_id is None else self.store.previous(sent.previous_response_id)), None
+        if sent.previous_response_id is not None:
+            raise Refusal(400, "cannot be used together with previous_response_id", path="conversation")
+        thread = self.store.thread(id)
+        if thread is None:
+            raise Refusal(404, "no conversation with this id is kept", path="conversation")
+        return thread.last, thread
+
+    def _keep(
+        self, sent: Responses, answer: Answer, whole: dict[str, Any], before: Turn | None, thread: Thread | None
+    ) -> None:
+        if thread is not None:
+            whole["conversation"] = {"id": thread.id}
+        output = tuple(_encode(item) for item in whole["output"])
+        turn = Turn(before, tuple(raw_input(sent.input)), output, _encode(whole))
+        self.store.keep(answer.id if sent.store is not False else None, turn, thread)
 
     def _conversation(self, headers: Mapping[bytes, bytes], key: str | None) -> Conversation:
         found = self._emulator.sessions.get(session_named(headers) or (key or "")[:200] or None)

@@ -21,11 +21,19 @@ _OPENAI_KINDS = {401: "authentication_error", 429: "rate_limit_exceeded", 500: "
 class Refusal(Exception):
     """A request that is not served: the HTTP status, the reason in words, and how many seconds to wait.
 
-    ``path`` names the offending part of the body (``messages[3].content[1]``). Neither holds any content of a body.
+    ``path`` names the offending part of the body (``messages[3].content[1]``), ``code`` the kind of error where the
+    provider has a word for it. None of them holds any content of a body.
     """
 
     def __init__(
-        self, status: int, reason: str, *, path: str | None = None, retry_after: int | None = None, close: bool = False
+        self,
+        status: int,
+        reason: str,
+        *,
+        path: str | None = None,
+        retry_after: int | None = None,
+        close: bool = False,
+        code: str | None = None,
     ) -> None:
         super().__init__(reason)
         self.status = status
@@ -33,6 +41,7 @@ class Refusal(Exception):
         self.path = path
         self.retry_after = retry_after
         self.close = close
+        self.code = code
 
     @property
     def message(self) -> str:
@@ -49,7 +58,7 @@ class Refusal(Exception):
         """The answer's body, in the shape of the API that serves a path."""
         if is_openai(path):
             kind = _OPENAI_KINDS.get(self.status, "invalid_request_error")
-            return {"error": {"message": self.message, "type": kind, "param": self.path, "code": None}}
+            return {"error": {"message": self.message, "type": kind, "param": self.path, "code": self.code}}
         kind = _ANTHROPIC_KINDS.get(self.status, "invalid_request_error" if self.status < 500 else "api_error")
         found: dict[str, Any] = {"type": "error", "error": {"type": kind, "message": self.message}}
         return found if request_id is None else found | {"request_id": request_id}
@@ -57,4 +66,4 @@ class Refusal(Exception):
 
 def is_openai(path: str) -> bool:
     """Whether a path belongs to the OpenAI side of the endpoint."""
-    return path.startswith(("/v1/chat/", "/v1/responses"))
+    return path.startswith(("/v1/chat/", "/v1/responses", "/v1/conversations"))

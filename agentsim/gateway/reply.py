@@ -62,7 +62,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     ``turn`` is how many times the assistant has spoken in its history; ``heard`` is the text of the last message.
     ``compare_with`` is the id of the answer whose request the provider shall compare with, ``compare`` whether the
-    client asked for that at all.
+    client asked for that at all. ``silent`` wants the cache filled and nothing said. ``echoed`` is what the answer
+    repeats of the request.
     """
 
     dialect: Dialect
@@ -79,6 +80,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = False
     compare: bool = False
     compare_with: str | None = None
+    silent: bool = False
+    echoed: dict[str, Any] = msgspec.field(default_factory=dict)
     purpose: Purpose = "main"
 
 

@@ -130,7 +130,7 @@ def _response(answer: Answer, status: str, output: list[Any], usage: dict[str, A
         "previous_response_id": None,
         "reasoning": {"effort": None, "summary": None},
         "service_tier": "default",
-        "store": False,
+        "store": True,
         "temperature": 1.0,
         "text": {"format": {"type": "text"}},
         "tool_choice": "auto",
@@ -139,6 +139,7 @@ def _response(answer: Answer, status: str, output: list[Any], usage: dict[str, A
         "truncation": "disabled",
         "usage": usage,
         "user": None,
+        **answer.asked.echoed,
     }
     if answer.asked.compare and usage is not None:
         found["prompt_cache_diagnostics"] = _diagnostics(answer)
@@ -150,7 +151,14 @@ def _usage(answer: Answer) -> dict[str, Any]:
     whole, output = count(usage.total_input), count(usage.output)
     return {
         "input_tokens": whole,
-        "input_tokens_details": {"cached_tokens": count(usage.read), "cache_write_tokens": 0},
+        "input_tokens_details": {
+            "cached_tokens": count(usage.read),
+            "cache_write_tokens": count(usage.write),
+            "cache_write_tokens_details": {
+                "ttl_30m_tokens": count(usage.write_5m),
+                "ttl_12h_tokens": count(usage.write_1h),
+            },
+        },
         "output_tokens": output,
         "output_tokens_details": {"reasoning_tokens": reasoning_of(answer)},
         "total_tokens": whole + output,

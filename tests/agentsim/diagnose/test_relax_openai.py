@@ -61,7 +61,7 @@ def test_an_edited_system_text_is_named_with_its_place() -> None:
 @pytest.mark.parametrize(
     ("settings", "gap"), [({}, HALF_HOUR), ({"prompt_cache_ttl": '"12h"'}, HALF_DAY)], ids=["30m", "12h"]
 )
-def test_an_expired_entry_is_told_with_its_lifetime(settings: dict[str, str], gap: int) -> None:
+def test_an_expired_entry_is_told_with_its_lifetime(settings: dict[str, Any], gap: int) -> None:
     in_time = judged(sent("1", 0, body(*TURNS), **settings), sent("2", gap, body(*GROWN), **settings))[1]
     assert in_time.kind == "hit"
     late = judged(sent("1", 0, body(*TURNS), **settings), sent("2", gap + 1, body(*GROWN), **settings))[1]
@@ -70,7 +70,7 @@ def test_an_expired_entry_is_told_with_its_lifetime(settings: dict[str, str], ga
 
 
 def test_a_dropped_lifetime_is_told_apart() -> None:
-    long = {"prompt_cache_ttl": '"12h"'}
+    long: dict[str, Any] = {"prompt_cache_ttl": '"12h"'}
     grown_more = (*GROWN, said("a2", 6), block("q3", 16))
     requests = (
         sent("1", 0, body(*TURNS), **long),
@@ -92,7 +92,8 @@ def test_the_provider_may_keep_it_longer_than_it_promises() -> None:
     [("effort", "AS403"), ("verbosity", "AS407"), ("prompt_cache_key", "AS503"), ("service_tier", "AS407")],
 )
 def test_a_setting_in_the_key(setting: str, cause: str) -> None:
-    verdict = judged(sent("1", 0, body(*TURNS)), sent("2", 20, body(*GROWN), **{setting: '"other"'}))[1]
+    other: dict[str, Any] = {setting: '"other"'}
+    verdict = judged(sent("1", 0, body(*TURNS)), sent("2", 20, body(*GROWN), **other))[1]
     assert (verdict.kind, verdict.cause, verdict.evidence, verdict.lost) == ("miss", cause, "proved", 3_679)
 
 

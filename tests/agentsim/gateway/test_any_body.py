@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentsim.backends.longest_prefix import LongestPrefixProvider
 from agentsim.backends.modeled import ModeledProvider
+from agentsim.backends.routed import RoutedProvider
 from agentsim.gateway.application import application
 from agentsim.gateway.emulator import Emulator
 from agentsim.gateway.script import DEFAULT
@@ -45,7 +45,7 @@ GOOD: dict[str, Any] = {
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "x"}], "tool_calls": []},
     ],
     "input": [
-        {"role": "user", "content": [{"type": "input_text", "text": "go"}]},
+        {"role": "user", "content": [{"type": "input_text", "text": "go", "prompt_cache_breakpoint": None}]},
         {"type": "function_call", "call_id": "t1", "name": "Bash", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "t1", "output": "x"},
     ],
@@ -54,12 +54,17 @@ GOOD: dict[str, Any] = {
     "diagnostics": {"previous_message_id": None},
     "reasoning": {"effort": "low"},
     "text": {"format": {"type": "text"}},
+    "prompt_cache_key": "k",
+    "prompt_cache_options": None,
+    "previous_response_id": None,
+    "conversation": None,
+    "store": True,
     "cache_control": MARKER,
     "stream": False,
 }
 """A body that every path takes."""
 
-PATHS = ("/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions", "/v1/responses")
+PATHS = ("/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions", "/v1/responses", "/v1/conversations")
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -78,7 +83,7 @@ def endpoint() -> Callable[[str, bytes], tuple[int, bytes]]:
     """An endpoint without sockets: a path and a body in, a status and an answer out."""
     clock = iter(range(10**18, 10**18 + 10**15, 10**6))
     emulator = Emulator(
-        backends={"anthropic": ModeledProvider(), "openai": LongestPrefixProvider()},
+        backends={"anthropic": ModeledProvider(), "openai": RoutedProvider()},
         replier=DEFAULT,
         clock=lambda: next(clock),
     )

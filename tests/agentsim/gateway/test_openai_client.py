@@ -137,25 +137,6 @@ def test_a_free_form_tool_gets_text(tmp_path: Path) -> None:
         ]
 
 
-def test_cache_diagnostics(tmp_path: Path) -> None:
-    with serving(tmp_path) as served, served.openai() as client:
-
-        def ask(before: str | None = None, **more: Any) -> Any:
-            options = {} if before is None else {"prompt_cache_options": {"comparison_response_id": before}}
-            return client.responses.create(**{"model": MODEL, "input": "go", "instructions": WORDS, **options, **more})
-
-        first = ask()
-        assert first.prompt_cache_diagnostics is None
-        assert ask(first.id).prompt_cache_diagnostics.type == "cache_hit"
-        missed = ask(first.id, instructions="other " + WORDS).prompt_cache_diagnostics
-        assert (missed.type, missed.reason, missed.comparison_reusable_tokens) == ("cache_miss", "input_changed", 0)
-        assert missed.cache_missed_tokens == first.usage.input_tokens
-        assert ask(first.id, reasoning={"effort": "high"}).prompt_cache_diagnostics.reason == "reasoning_effort_changed"
-        assert ask(first.id, prompt_cache_key="k").prompt_cache_diagnostics.reason == "prompt_cache_key_changed"
-        assert ask(first.id, tools=[TOOL]).prompt_cache_diagnostics.reason == "tools_changed"
-        assert ask("resp_nobody").prompt_cache_diagnostics.type == "comparison_response_not_found"
-
-
 def test_errors_have_the_shape_that_the_client_knows(tmp_path: Path) -> None:
     with serving(tmp_path, faults=Faults(parse_faults(["429@1"]), 3)) as served, served.openai() as client:
         with pytest.raises(openai.RateLimitError) as limited:

@@ -1,0 +1,193 @@
+"""Items of OpenAI bodies, block by block: messages of chat completions, items of responses, tools, output formats."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from agentsim.bodies.errors import BodyError
+from agentsim.bodies.growth import Piece
+from agentsim.lifetimes import seconds_of
+from agentsim.prompt import DIGEST_SIZE, Section
+from agentsim.tokens import estimate_quickly, scale
+
+IMAGE_TOKENS = 1000
+_LONG_DATA = 1024
+
+MARKER = "prompt_cache_breakpoint"
+INHERITED = 0
+"""The lifetime of a breakpoint that names none: that of its request."""
+
+_KINDS = {
+    "input_text": "text",
+    "output_text": "text",
+    "function_call": "tool_use",
+    "custom_tool_call": "tool_use",
+    "local_shell_call": "tool_use",
+    "function_call_output": "tool_result",
+    "custom_tool_call_output": "tool_result",
+    "local_shell_call_output": "tool_result",
+    "reasoning": "thinking",
+    "input_image": "image",
+    "image_url": "image",
+    "input_file": "file",
+}
+"""Kinds of items, in the words of all providers."""
+
+ROLES = ("user", "assistant", "system", "developer", "tool", "function")
+"""Who may speak."""
+
+SPOKEN = frozenset(("function_call", "custom_tool_call", "local_shell_call", "reasoning", "web_search_call"))
+"""Items that the assistant says, beside messages of its role."""
+
+_BOOKKEEPING = ("id", "status", "created_by", MARKER)
+"""Fields of an item that the model is not shown."""
+
+_encode = msgspec.json.encode
+
+
+class Item(msgspec.Struct, frozen=True, gc=False):
+    """An item of the history, as its pieces. ``spoken``: by the assistant. ``calls``: it asks for a tool."""
+
+    role: str
+    spoken: bool
+    pieces: tuple[Piece, ...]
+
+
+class ToolName(msgspec.Struct, frozen=True, gc=False):
+    """A tool that a body offers. ``free`` takes plain text instead of an object."""
+
+    name: str
+    free: bool = False
+
+
+def item_of(value: object, path: str, model: str) -> Item:
+    """An item or a message, decoded. Raises BodyError."""
+    if not isinstance(value, dict):
+        raise BodyError(path, "must be an object")
+    kind = value.get("type") or "message"
+    if not isinstance(kind, str):
+        raise BodyError(f"{path}.type", "must be a string")
+    if kind == "message":
+        return _message_of(value, path, model)
+    spoken = kind in SPOKEN
+    role = "assistant" if spoken else "user"
+    name = value.get("name")
+    shown = name if isinstance(name, str) else None
+    known = _KINDS.get(kind, kind)
+    output = value.get("output")
+    if not spoken and isinstance(output, list) and output and all(isinstance(part, dict) for part in output):
+        return _result_of(value, output, known, path, model)
+    markers = () if spoken else _markers(value, path)
+    return Item(role, spoken, (piece("messages", role, known, _shown(value), shown, model, markers),))
+
+
+def _result_of(value: dict[str, Any], output: list[dict[str, Any]], kind: str, path: str, model: str) -> Item:
+    """A tool's result in parts: each is a block, because each may end with a breakpoint."""
+    head = _shown({name: inner for name, inner in value.items() if name != "output"})
+    pieces = []
+    for index, part in enumerate(output):
+        text = (head if index == 0 else "") + _text_of(part)
+        markers = _markers(part, f"{path}.output[{index}]")
+        pieces.append(piece("messages", "user", kind, text, None, model, markers))
+    return Item("user", False, tuple(pieces))
+
+
+def _message_of(value: dict[str, Any], path: str, model: str) -> Item:
+    role = value.get("role")
+    if role not in ROLES:
+        raise BodyError(f"{path}.role", f"must be one of {', '.join(ROLES)}")
+    section: Section = "system" if role in ("system", "developer") else "messages"
+    content = value.get("content")
+    pieces: list[Piece] = []
+    is_result = role in ("tool", "function")
+    parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+    if content is not None and not isinstance(content, (str, list)):
+        raise BodyError(f"{path}.content", "must be a string or an array")
+    for index, part in enumerate(parts):
+        markers: tuple[int, ...] = ()
+        if isinstance(part, str):
+            kind: str = "text"
+            text = part
+        elif isinstance(part, dict) and isinstance(part.get("type"), str):
+            kind = str(_KINDS.get(part["type"], part["type"]))
+            text = _text_of(part)
+            if role != "assistant":  # what the assistant said cannot end a prefix: such breakpoints are ignored
+                markers = _markers(part, f"{path}.content[{index}]")
+        else:
+            raise BodyError(f"{path}.content[{index}]", "must be an object with a type")
+        pieces.append(piece(section, role, "tool_result" if is_result else kind, text, None, model, markers))
+    calls = value.get("tool_calls")
+    if calls is not None and not isinstance(calls, list):
+        raise BodyError(f"{path}.tool_calls", "must be an array")
+    for index, call in enumerate(calls or ()):
+        if not isinstance(call, dict):
+            raise BodyError(f"{path}.tool_calls[{index}]", "must be an object")
+        inner = call.get("function") or call.get("custom")
+        name = inner.get("name") if isinstance(inner, dict) else None
+        shown = name if isinstance(name, str) else None
+        pieces.append(piece(section, role, "tool_use", _encode(call, order="sorted").decode(), shown, model))
+    if not pieces:
+        pieces.append(piece(section, role, "text", "", None, model))
+    return Item(role, role == "assistant", tuple(pieces))
+
+
+def tool_of(value: object, path: str, model: str) -> tuple[Piece, ToolName | None]:
+    """A tool definition, decoded. Raises BodyError."""
+    kind = value.get("type") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or not isinstance(value, dict):
+        raise BodyError(path, "must be an object with a type")
+    inner = value.get(kind)
+    told = inner if isinstance(inner, dict) else value
+    name = told.get("name")
+    callable_ = isinstance(name, str) and kind in ("function", "custom")
+    tool = ToolName(name, free=kind == "custom") if callable_ and isinstance(name, str) else None
+    shown = name if isinstance(name, str) else kind
+    return piece("tools", None, "tool", _encode(value).decode(), shown, model), tool
+
+
+def piece(
+    section: str, role: str | None, kind: str, text: str, name: str | None, model: str, markers: tuple[int, ...] = ()
+) -> Piece:
+    """A piece of content with its identity, an estimate of its size, and the breakpoints at its end."""
+    person = blake2b(f"{section}\0{role}\0{kind}".encode(), digest_size=16).digest()
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE, person=person).digest()
+    tokens = IMAGE_TOKENS if kind == "image" else scale(estimate_quickly(text), model)
+    return Piece(digest, kind, name, tokens, text, None, markers, (), 0)
+
+
+def _markers(value: dict[str, Any], path: str) -> tuple[int, ...]:
+    """The breakpoint at the end of a part, as its lifetime in seconds. Raises BodyError."""
+    marker = value.get(MARKER)
+    if marker is None:
+        return ()
+    if not isinstance(marker, dict) or marker.get("mode") != "explicit":
+        raise BodyError(f"{path}.{MARKER}.mode", "must be 'explicit'")
+    ttl = marker.get("ttl")
+    if ttl is None:
+        return (INHERITED,)
+    seconds = seconds_of(ttl) if isinstance(ttl, str) else None
+    if not seconds:
+        raise BodyError(f"{path}.{MARKER}.ttl", "must be a lifetime such as '30m'")
+    return (seconds,)
+
+
+def _shown(value: dict[str, Any]) -> str:
+    """An item as the model is shown it: without the provider's bookkeeping, and without what is absent. Its fields are
+    the API's own, so that their order says nothing."""
+    return _encode({n: v for n, v in value.items() if n not in _BOOKKEEPING and v is not None}, order="sorted").decode()
+
+
+def _text_of(value: dict[str, Any]) -> str:
+    """The text of a part, or its JSON where it is more than text. Long data is replaced by its digest."""
+    text = value.get("text")
+    if isinstance(text, str) and set(value) <= {"type", "text", "annotations", "logprobs", MARKER}:
+        return text
+    image = value.get("image_url")
+    if isinstance(image, dict):
+        image = image.get("url")
+    if isinstance(image, str) and len(image) > _LONG_DATA:
+        return f"image {blake2b(image.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
+    return _encode({name: inner for name, inner in value.items() if name != MARKER}).decode()

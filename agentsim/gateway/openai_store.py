@@ -1,0 +1,176 @@
+"""What the server keeps of responses and conversations, so that a client need not send its history again.
+
+A kept turn holds what is new in it and refers to the one before: a long conversation costs the memory of its content,
+once. The oldest turns are forgotten when all of them together grow too large.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import msgspec
+
+from agentsim.gateway.refusal import Refusal
+
+MOST_BYTES = 128 * 2**20
+"""Kept content of all turns together."""
+
+MOST_HISTORY = 32 * 2**20
+"""Content of one conversation."""
+
+MOST_TURNS = 16_384
+MOST_CONVERSATIONS = 4_096
+
+_encode = msgspec.json.encode
+
+
+class Turn:
+    """A request's new items and its answer, behind the turn before. Mutable: it counts who still needs it."""
+
+    __slots__ = ("before", "history_size", "holders", "input", "output", "response", "size")
+
+    def __init__(
+        self, before: Turn | None, input: tuple[bytes, ...], output: tuple[bytes, ...], response: bytes
+    ) -> None:
+        self.before = before
+        self.input = input
+        self.output = output
+        self.response = response
+        self.size = sum(map(len, input)) + sum(map(len, output)) + len(response)
+        self.history_size: int = self.size + (0 if before is None else before.history_size)
+        self.holders = 0
+
+    def history(self) -> list[bytes]:
+        """All items up to here, in order."""
+        turns = []
+        turn: Turn | None = self
+        while turn is not None:
+            turns.append(turn)
+            turn = turn.before
+        return [item for turn in reversed(turns) for item in (*turn.input, *turn.output)]
+
+
+class Thread:
+    """A conversation that the client named, and its last turn. Mutable."""
+
+    __slots__ = ("created", "id", "last", "metadata")
+
+    def __init__(self, id: str, created: int, metadata: dict[str, Any]) -> None:
+        self.id = id
+        self.created = created
+        self.metadata = metadata
+        self.last: Turn | None = None
+
+
+class ResponseStore:
+    """Turns by the id of their response, and conversations. Mutable; its memory is bounded."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self.size = 0
+        self._most = most_bytes
+        self._turns: OrderedDict[str, Turn] = OrderedDict()
+        self._threads: OrderedDict[str, Thread] = OrderedDict()
+        self._made = 0
+
+    def turn(self, id: str) -> Turn | None:
+        """The turn with this response; ``None`` when it was not kept, or is forgotten by now."""
+        return self._turns.get(id)
+
+    def previous(self, id: str) -> Turn:
+        """The turn that a request continues. Raises Refusal (400)."""
+        found = self._turns.get(id)
+        if found is None:
+            raise Refusal(
+                400, "no response with this id is kept", path="previous_response_id", code="previous_response_not_found"
+            )
+        return found
+
+    def check_room(self, before: Turn | None, size: int) -> None:
+        """Raise Refusal (400) where a conversation would grow too long with so many bytes more."""
+        if before is not None and before.history_size + size > MOST_HISTORY:
+            raise Refusal(400, "the conversation is too long to be kept here", code="context_length_exceeded")
+
+    def keep(self, id: str | None, turn: Turn, thread: Thread | None = None) -> None:
+        """Keep a turn under the id of its response, and as the last one of a conversation."""
+        if id is None and thread is None:
+            return
+        self.size += turn.size
+        if turn.before is not None:
+            turn.before.holders += 1
+        if thread is not None:
+            turn.holders += 1
+            before, thread.last = thread.last, turn
+            if before is not None:
+                self._release(before)
+        if id is not None:
+            turn.holders += 1
+            self._turns[id] = turn
+        while self._turns and (self.size > self._most or len(self._turns) > MOST_TURNS):
+            self._release(self._turns.popitem(last=False)[1])
+        while self.size > self._most and len(self._threads) > 1:
+            self._drop(self._threads.popitem(last=False)[1])
+
+    def forget(self, id: str) -> bool:
+        """Forget a response; False when it is not known."""
+        turn = self._turns.pop(id, None)
+        if turn is None:
+            return False
+        self._release(turn)
+        return True
+
+    def new_thread(self, created: int, metadata: dict[str, Any], items: tuple[bytes, ...]) -> Thread:
+        """A new conversation, with items to begin with."""
+        self._made += 1
+        thread = Thread(f"conv_agentsim_{self._made:08d}", created, metadata)
+        self._threads[thread.id] = thread
+        if items:
+            self.keep(None, Turn(None, items, (), b""), thread)
+        if len(self._threads) > MOST_CONVERSATIONS:
+            self._drop(self._threads.popitem(last=False)[1])
+        return thread
+
+    def thread(self, id: str) -> Thread | None:
+        """The conversation of this id."""
+        return self._threads.get(id)
+
+    def forget_thread(self, id: str) -> bool:
+        """Forget a conversation; False when it is not known."""
+        thread = self._threads.pop(id, None)
+        if thread is None:
+            return False
+        self._drop(thread)
+        return True
+
+    def _drop(self, thread: Thread) -> None:
+        if thread.last is not None:
+            self._release(thread.last)
+            thread.last = None
+
+    def _release(self, turn: Turn) -> None:
+        """One who needed the turn does not any more: without any other it goes, and what only it needed."""
+        here: Turn | None = turn
+        while here is not None:
+            here.holders -= 1
+            if here.holders:
+                return
+            self.size -= here.size
+            here = here.before
+
+
+def listed(items: list[bytes], prefix: str) -> dict[str, Any]:
+    """Items as a list of the API, each with an id."""
+    data = []
+    for index, raw in enumerate(items):
+        value = msgspec.json.decode(raw)
+        if isinstance(value, dict):
+            if value.get("type") is None and value.get("role") is not None:
+                value["type"] = "message"
+            if value.get("type") == "message" and isinstance(value.get("content"), str):
+                kind = "output_text" if value.get("role") == "assistant" else "input_text"
+                value["content"] = [{"type": kind, "text": value["content"]}]
+            value.setdefault("id", f"{prefix}_{index}")
+        data.append(value)
+    first = data[0]["id"] if data and isinstance(data[0], dict) else None
+    last = data[-1]["id"] if data and isinstance(data[-1], dict) else None
+    return {"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": False}

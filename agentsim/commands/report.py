@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -50,10 +47,12 @@ def command(
 
     The Parquet tables in a sweep's folder (policies, usage, misses) are for pandas and notebooks.
     """
+    from agentsim.commands.fleet_input import swept
+    from agentsim.commands.sweep import policies_of
     from agentsim.fleet.figures import figures
 
     problems: list[Problem] = []
-    with _swept(paths, specs, team, problems) as folder:
+    with swept(paths, policies_of(specs, False), team, problems) as folder:
         try:
             found = figures(folder)
         except (ValueError, OSError) as error:
@@ -88,43 +87,3 @@ def command(
 
     tell_problems(problems)
     return ExitCode.OK
-
-
-@contextmanager
-def _swept(paths: tuple[str, ...], specs: tuple[str, ...], team: str | None, problems: list[Problem]) -> Iterator[str]:
-    """The folder of a sweep: the one that was named, or one made now from logs."""
-    from agentsim.commands.sweep import check_packages, check_paths, check_team, policies_of
-    from agentsim.fleet.folder import NotOurs, Settings, settings_of
-
-    check_team(team)
-    check_paths(paths)
-    check_packages()
-    try:
-        known = [settings_of(path) is not None for path in paths]
-    except NotOurs as error:
-        raise Failure(str(error), file=paths[0], remedy="sweep again", code=ExitCode.USAGE) from None
-    if any(known):
-        if len(paths) > 1:
-            raise Failure("a sweep's folder stands alone", file=paths[known.index(True)], code=ExitCode.USAGE)
-        if specs or team:
-            reason = "this sweep is finished: --policy and --team are for logs"
-            raise Failure(reason, file=paths[0], remedy="sweep again with them", code=ExitCode.USAGE)
-        yield paths[0]
-        return
-    from agentsim.fleet.sweep import sweep
-    from agentsim.report.progress import Progress
-
-    with TemporaryDirectory(prefix="agentsim-") as folder:
-        try:
-            with Progress("reading logs") as progress:
-                settings = Settings(policies=policies_of(specs, False), team=team)
-                done = sweep(paths, settings, folder, workers=0, progress=progress)
-        except ValueError as error:
-            remedy = "install the package that serves this storage"
-            raise Failure(str(error), remedy=remedy, code=ExitCode.USAGE) from None
-        except OSError as error:
-            raise Failure(str(error), file=paths[0], remedy="check that it can be reached") from None
-        problems += [*done.problems, *(problem for note in done.notes for problem in note.problems)]
-        if done.failed:
-            raise Failure(done.failed[0].reason, file=done.failed[0].files[0], remedy="check that it can be read")
-        yield folder

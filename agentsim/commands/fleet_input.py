@@ -1,0 +1,55 @@
+"""What commands on fleets are given: the folder of a sweep, or logs that are swept now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from agentsim.commands.sweep import check_packages, check_paths, check_team
+from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from agentsim.session import Problem
+
+
+@contextmanager
+def swept(
+    paths: tuple[str, ...], policies: tuple[str, ...], team: str | None, problems: list[Problem]
+) -> Iterator[str]:
+    """The folder of a sweep: the one that was named, or one made now from logs, which lasts as long as the context.
+
+    Raises Failure.
+    """
+    from agentsim.fleet.folder import NotOurs, Settings, settings_of
+
+    check_team(team)
+    check_paths(paths)
+    check_packages()
+    try:
+        known = [settings_of(path) is not None for path in paths]
+    except NotOurs as error:
+        raise Failure(str(error), file=paths[0], remedy="sweep again", code=ExitCode.USAGE) from None
+    if any(known):
+        if len(paths) > 1:
+            reason, place = "the folder of a sweep stands alone", paths[known.index(True)]
+            raise Failure(reason, file=place, remedy="name it, or logs", code=ExitCode.USAGE)
+        yield paths[0]
+        return
+    from agentsim.fleet.sweep import sweep
+    from agentsim.report.progress import Progress
+
+    with TemporaryDirectory(prefix="agentsim-") as folder:
+        try:
+            with Progress("reading logs") as progress:
+                done = sweep(paths, Settings(policies=policies, team=team), folder, workers=0, progress=progress)
+        except ValueError as error:
+            remedy = "install the package that serves this storage"
+            raise Failure(str(error), remedy=remedy, code=ExitCode.USAGE) from None
+        except OSError as error:
+            raise Failure(str(error), file=paths[0], remedy="check that it can be reached") from None
+        problems += [*done.problems, *(problem for note in done.notes for problem in note.problems)]
+        if done.failed:
+            raise Failure(done.failed[0].reason, file=done.failed[0].files[0], remedy="check that it can be read")
+        yield folder

@@ -34,7 +34,7 @@ def need_client(api: Api) -> None:
 
     if find_spec(api) is None:
         reason = f"this needs {api}, which is not installed"
-        raise Failure(reason, remedy=f"pip install {api}", code=ExitCode.USAGE)
+        raise Failure(reason, remedy="install the extra 'probe'", code=ExitCode.USAGE)
 
 
 def account_of(api: Api, base_url: str | None, key_env: str | None) -> Account:

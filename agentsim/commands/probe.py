@@ -111,7 +111,7 @@ def command(
     account = account_of(provider, base_url, key_env)
     _agree(account, model, kinds, tier)
     confirm("Send them?", yes)
-    clock = RealClock(lambda left: warn(f"waiting for {_span(left)}"))
+    clock = RealClock(lambda left: warn(f"waiting for {span(left)}"))
     return _probe(account, clock, model, kinds, tier, run_id or _random_id(), out, live=True)
 
 
@@ -143,7 +143,7 @@ def _agree(account: Account, model: str, kinds: tuple[Kind, ...], tier: Lifetime
         f"{bill.output_tokens:,} of output: {price}"
     )
     if bill.waits:
-        warn(f"waiting takes {_span(bill.waits)}")
+        warn(f"waiting takes {span(bill.waits)}")
 
 
 def _probe(
@@ -224,7 +224,8 @@ def _random_id() -> str:
     return token_hex(4)
 
 
-def _span(nanoseconds: int) -> str:
+def span(nanoseconds: int) -> str:
+    """A time that people wait, in words."""
     seconds = nanoseconds // 10**9
     minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)

@@ -1,0 +1,160 @@
+"""``agentsim live``: a recorded session against a real endpoint, predicted beside reported."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from agentsim.commands.command import FILE, Command, paths_argument
+from agentsim.commands.live_options import live_options
+from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from agentsim.backends.accounts import Account, Api
+    from agentsim.live.run import Plan, Row
+    from agentsim.session import Problem, Session
+
+EXAMPLES = (
+    ("agentsim live run.jsonl", "What would be sent, and what it would cost. Nothing is."),
+    ("agentsim live run.jsonl --live --speed 10", "Send it, ten times as fast as recorded. Says the cost, and asks."),
+    (
+        "agentsim live run.jsonl --api openai --base-url http://gpu:8000/v1 --rules vllm --model my-model --live",
+        "Against a server of your own.",
+    ),
+)
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Send a recorded session to a real endpoint.")
+@paths_argument()
+@click.option("--api", type=click.Choice(["anthropic", "openai"]), default="anthropic", show_default=True)
+@click.option(
+    "--rules", metavar="NAME", help="What predicts: anthropic, openai, vllm, sglang.  [default: those of the API]"
+)
+@click.option("--model", metavar="NAME", help="Ask this model instead of the recorded ones.")
+@click.option("--session", "session_id", metavar="ID", help="Which session: the beginning of its id.")
+@click.option("--limit", metavar="N", type=click.IntRange(1), help="Send the first N requests only.")
+@click.option("--speed", metavar="X", type=click.FloatRange(0, min_open=True), default=1.0, help="Shorten the gaps.")
+@click.option("--max-tokens", "output", type=click.IntRange(1), default=1, show_default=True, help="Output of each.")
+@click.option("--live", is_flag=True, help="Send it. Without this nothing is sent.")
+@live_options
+@click.option("--out", metavar="FILE", type=FILE, help="Write JSON lines there: a row for each answer.")
+@click.option("--force", is_flag=True, help="Overwrite the file.")
+def command(
+    paths: tuple[str, ...],
+    api: Api,
+    rules: str | None,
+    model: str | None,
+    session_id: str | None,
+    limit: int | None,
+    speed: float,
+    output: int,
+    live: bool,
+    base_url: str | None,
+    key_env: str | None,
+    yes: bool,
+    out: str | None,
+    force: bool,
+) -> ExitCode:
+    """Send the prompts of a recorded session to a real endpoint, and compare what it reports with what rules predict.
+
+    It only tells the plan unless --live is given; then it asks first. Requests go out one after the other with their
+    gaps, each once; the first that fails ends it (exit code 3). 1 says that a row was not as predicted. The session
+    needs bodies with their words.
+    """
+    from agentsim.commands.endpoint_options import check_trace
+    from agentsim.commands.inputs import choose_session, read_sessions
+    from agentsim.commands.live_options import account_of, confirm, need_client
+    from agentsim.live.run import CannotReplay, plan_of
+    from agentsim.report.live import write_plan
+    from agentsim.report.paper import Paper
+
+    check_trace(out, force)
+    problems: list[Problem] = []
+    session = choose_session(read_sessions(paths, problems), session_id)
+    account = account_of(api, base_url, key_env) if live else _nobody(api, base_url)
+    try:
+        plan = plan_of(
+            session,
+            account,
+            rules=rules or api,
+            model=model,
+            output=output,
+            speed=speed,
+            limit=limit,
+            now=time.time_ns(),
+        )
+    except CannotReplay as error:
+        remedy = "record it with 'agentsim record', without --fingerprint"
+        raise Failure(f"it cannot be sent: {error}", file=paths[0], remedy=remedy) from None
+    except ValueError as error:
+        raise Failure(str(error), remedy="see --rules", code=ExitCode.USAGE) from None
+    write_plan(Paper.on(sys.stdout), plan, account.host, _gaps(plan, speed))
+    if not live:
+        Paper.on(sys.stdout).line("Nothing was sent; --live sends it.")
+        return ExitCode.OK
+    if plan.most is None and account.is_official:
+        raise Failure("the price of a model is not known", remedy="name another with --model", code=ExitCode.USAGE)
+    sys.stdout.flush()
+    need_client(api)
+    confirm("Send it?", yes)
+    return _send(session, account, plan, rules or api, output, speed, out)
+
+
+def _send(
+    session: Session, account: Account, plan: Plan, rules: str, output: int, speed: float, out: str | None
+) -> ExitCode:
+    from agentsim.backends.accounts import AskFailed
+    from agentsim.backends.live import LiveBackend
+    from agentsim.live.journal import failure_row, head_row, request_row
+    from agentsim.live.run import send
+    from agentsim.probe.journal import journal
+    from agentsim.report.live import write_rows
+    from agentsim.report.paper import Paper
+
+    rows: list[Row] = []
+    backend = LiveBackend(account, output=output, speed=speed)
+    paper = Paper.on(sys.stdout)
+    try:
+        with journal(out) as file:
+            file.add(head_row(session.id, account.api, account.host, rules, len(plan.requests)))
+            try:
+                for row in send(plan, backend, rules):
+                    rows.append(row)
+                    file.add(request_row(row))
+            except AskFailed as failed:
+                file.add(failure_row(failed.reason))
+                paper.line()
+                write_rows(paper, rows)
+                status = "" if failed.status is None else f" (HTTP {failed.status})"
+                number = f"{len(rows) + 1:,} of {len(plan.requests):,}"
+                reason = f"request {number} failed{status}: {failed.reason}"
+                raise Failure(reason, remedy="nothing more was sent") from None
+    except OSError as error:
+        raise Failure(error.strerror or str(error), file=out, remedy="choose a place you may write to") from None
+    finally:
+        backend.close()
+    paper.line()
+    write_rows(paper, rows)
+    return ExitCode.FINDINGS if any(row.agrees is False for row in rows) else ExitCode.OK
+
+
+def _nobody(api: Api, base_url: str | None) -> Account:
+    """The account of a plan: it is not asked, and needs no key."""
+    import os
+
+    from agentsim.backends.accounts import ADDRESS_VARIABLES, NO_KEY, OFFICIAL, Account
+    from agentsim.commands.live_options import check_address
+
+    address = base_url or os.environ.get(ADDRESS_VARIABLES[api]) or OFFICIAL[api]
+    check_address(address)
+    return Account(api, address, NO_KEY)
+
+
+def _gaps(plan: Plan, speed: float) -> str:
+    from agentsim.commands.probe import span
+
+    told = span(plan.lasts)
+    return told if speed == 1 else f"{told}, at {speed:g} times the recorded speed"

@@ -1,0 +1,82 @@
+"""A session sent to a real endpoint, on a screen: the plan, then each row predicted and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agentsim.live.run import Plan, Row
+from agentsim.report import figures
+from agentsim.report.paper import Paper, Span, Style
+from agentsim.report.table import Column, write_table
+
+_COLUMNS = (
+    Column("#"),
+    Column("model", "<", 2, 10),
+    Column("input"),
+    Column("predicted", ">", 3),
+    Column("read"),
+    Column("expected", ">", 8),
+    Column("written", ">", 5),
+    Column("predicted", ">", 4),
+    Column("", "<"),
+)
+
+
+def write_plan(paper: Paper, plan: Plan, host: str, lasts: str) -> None:
+    """Write what would be sent."""
+    requests = figures.plural(len(plan.requests), "request")
+    paper.line((f"{requests} to {host}", Style.STRONG), f", {plan.tokens:,} tokens of input as recorded")
+    price = "not known" if plan.most is None else f"{figures.money(plan.expected, 4)} as predicted"
+    bound = "" if plan.most is None else f", at most {figures.money(plan.most, 4)}"
+    paper.line(f"  cost:      {price}{bound}")
+    paper.line(f"  output:    at most {figures.plural(plan.output, 'token')}")
+    paper.line(f"  gaps:      {lasts}")
+    read = sum(usage.read or 0 for usage in plan.predicted)
+    total = sum(usage.total_input or 0 for usage in plan.predicted)
+    paper.line(f"  predicted: {read:,} of {total:,} tokens read ({figures.per_cent(read, total)} %)")
+    if plan.skipped:
+        paper.line(f"  skipped:   {figures.plural(plan.skipped, 'request')} without a prompt")
+    if plan.left_out:
+        paper.paragraph(", ".join(plan.left_out), first=("  left out:  ",), rest=(" " * 13,))
+
+
+def write_rows(paper: Paper, rows: Sequence[Row]) -> None:
+    """Write the rows that were sent, and how many of them agree."""
+    if not rows:
+        return
+    lines: list[Sequence[Span]] = [
+        (
+            str(row.number),
+            row.request.model,
+            figures.count(row.reported.total_input),
+            figures.count(row.predicted.total_input),
+            figures.count(row.reported.read),
+            figures.count(row.expected),
+            figures.count(row.reported.write),
+            figures.count(row.predicted.write),
+            _agrees(row.agrees),
+        )
+        for row in rows
+    ]
+    write_table(paper, _COLUMNS, lines)
+    judged = [row for row in rows if row.agrees is not None]
+    held = sum(bool(row.agrees) for row in judged)
+    paper.line()
+    if not judged:
+        paper.line(("The endpoint does not report what it read: nothing can be compared.", Style.WARN))
+        return
+    style = Style.GOOD if held == len(judged) else Style.BAD
+    paper.line((f"{held:,} of {figures.plural(len(judged), 'row')} as predicted", style))
+    read = sum(row.reported.read or 0 for row in judged)
+    expected = sum(row.expected or 0 for row in judged)
+    total = sum(row.reported.total_input or 0 for row in judged)
+    paper.line(
+        f"read {read:,} of {total:,} tokens ({figures.per_cent(read, total)} %), "
+        f"expected {expected:,} ({figures.per_cent(expected, total)} %)"
+    )
+
+
+def _agrees(value: bool | None) -> Span:
+    if value is None:
+        return ("not reported", Style.WARN)
+    return ("agrees", Style.GOOD) if value else ("differs", Style.BAD)

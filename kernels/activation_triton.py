@@ -24,6 +24,6 @@ def silu_mul(gate: Tensor, up: Tensor) -> Tensor:
     out = torch.empty((rows, size), dtype=gate.dtype, device=gate.device)
     if rows:
         _silu_mul[(rows, triton.cdiv(size, BLOCK))](
-            out, gate, up, size, gate.stride(0), up.stride(0), BLOCK=BLOCK, num_warps=4
+            out, gate, up, size, gate.stride(0), up.stride(0), BLOCK=BLOCK, num_warps=4, enable_fp_fusion=True
         )
     return out

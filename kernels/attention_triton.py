@@ -2,7 +2,7 @@
 
 A program takes one K/V head and a run of rows, a row being one query head of one token: the heads of a group and as
 many neighbouring tokens as there is room for read the same keys, and fill the tile of a tensor core together. It walks
-the keys in tiles that need not end where pages do, keeping the running maximum, denominator and weighted sum of its rows.
+the keys in tiles that need not end where pages do, and keeps its rows' running maxima, denominators and weighted sums.
 The walk has up to three stretches: where the window's edge runs through, where all rows see all keys (no mask), and the
 end. Where there are too few rows to occupy the device, a sequence's keys are split among programs along the third axis
 of the grid, and :func:`_combine` puts their sums together; one split writes its result itself.
@@ -19,7 +19,7 @@ import triton.language as tl
 from torch import Tensor
 
 from kernels.device import capability, processors
-from kernels.tiles import DECODE, PROMPT, Tile, padded, splits_for, tile
+from kernels.tiles import DECODE, PROMPT, Table, Tile, padded, splits_for, tile
 
 LOG2_E = 1.4426950408889634
 
@@ -211,15 +211,15 @@ def combine(out: Tensor, sums: Tensor, totals: Tensor, tops: Tensor) -> None:
     tokens, heads, splits, size = sums.shape
     _combine[(heads, tokens)](
         out, sums, totals, tops, out.stride(0), out.stride(1),
-        SIZE=size, BLOCK_SIZE=padded(size), SPLITS=splits, BLOCK_SPLITS=padded(splits), num_warps=4,
+        SIZE=size, BLOCK_SIZE=padded(size), SPLITS=splits, BLOCK_SPLITS=padded(splits),
+        num_warps=4, enable_fp_fusion=True,
     )  # fmt: skip
 
 
-def tile_for(q: Tensor, sequences: int, group: int) -> Tile:
+def tile_for(q: Tensor, sequences: int, group: int, *, prompt: Table = PROMPT, decode: Table = DECODE) -> Tile:
     """The tile for a batch: that of decoding where there is one token for each sequence, else that of prompts."""
     tokens, _, size = q.shape
-    table = DECODE if tokens <= sequences else PROMPT
-    found = tile(table, capability(q.device), size)
+    found = tile(decode if tokens <= sequences else prompt, capability(q.device), size)
     return found._replace(rows=max(found.rows, padded(group)))
 
 
@@ -262,7 +262,7 @@ def paged_attention(
     if splits is None:
         splits = splits_for(blocks * kv_heads, block_tables.shape[1] * page, processors(q.device))
     sums, totals, tops = split_space(q, splits)
-    options: dict[str, Any] = {"num_warps": chosen.warps, "num_stages": chosen.stages}
+    options: dict[str, Any] = {"num_warps": chosen.warps, "num_stages": chosen.stages, "enable_fp_fusion": True}
     _attention[(kv_heads, blocks, splits)](
         result, sums, totals, tops, q, k_pages, v_pages, block_tables, q_starts, kv_lengths,
         sequences, scale * LOG2_E, window or 0,

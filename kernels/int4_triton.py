@@ -84,7 +84,8 @@ def pack_int4(x: Tensor, group: int = GROUP) -> tuple[Tensor, Tensor]:
     if lines.shape[0]:
         _pack[(triton.cdiv(lines.shape[0], ROWS),)](
             packed, scales, lines, lines.shape[0], lines.stride(0),
-            HALF=size // 2, BLOCK=triton.next_power_of_2(size // 2), GROUP=group, ROWS=ROWS, num_warps=4,
+            HALF=size // 2, BLOCK=triton.next_power_of_2(size // 2), GROUP=group, ROWS=ROWS,
+            num_warps=4, enable_fp_fusion=True,
         )  # fmt: skip
     return packed, scales
 
@@ -100,6 +101,7 @@ def unpack_int4(packed: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:
     if rows:
         _unpack[(triton.cdiv(rows, ROWS),)](
             out, packed.contiguous(), scales.contiguous(), rows,
-            HALF=half, BLOCK=triton.next_power_of_2(half), GROUP=group, ROWS=ROWS, num_warps=4,
+            HALF=half, BLOCK=triton.next_power_of_2(half), GROUP=group, ROWS=ROWS,
+            num_warps=4, enable_fp_fusion=True,
         )  # fmt: skip
     return out

@@ -39,7 +39,8 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, residual: Tensor | None = No
         _rms_norm[(rows,)](
             out, total, x, x if residual is None else residual, weight, eps,
             x.stride(0), x.stride(0) if residual is None else residual.stride(0),
-            SIZE=size, BLOCK=block, HAS_RESIDUAL=residual is not None, num_warps=warps_for(block),
+            SIZE=size, BLOCK=block, HAS_RESIDUAL=residual is not None,
+            num_warps=warps_for(block), enable_fp_fusion=True,
         )  # fmt: skip
     return out if residual is None else (out, total)
 

@@ -38,7 +38,7 @@ def write_pages(k: Tensor, v: Tensor, k_pages: Tensor, v_pages: Tensor, slots: T
     _write_pages[(tokens, triton.cdiv(heads * size, block))](
         k_pages, v_pages, k, v, slots,
         k.stride(0), k.stride(1), v.stride(0), v.stride(1), *k_pages.stride()[:3], *v_pages.stride()[:3],
-        PAGE=k_pages.shape[1], HEADS=heads, SIZE=size, BLOCK=block, num_warps=4,
+        PAGE=k_pages.shape[1], HEADS=heads, SIZE=size, BLOCK=block, num_warps=4, enable_fp_fusion=True,
     )  # fmt: skip
 
 
@@ -57,5 +57,5 @@ def copy_pages(pages: Tensor, source: Tensor, target: Tensor) -> None:
         return
     size = pages[0].numel()
     _copy_pages[(source.numel(), triton.cdiv(size, BLOCK))](
-        pages, source, target, size, pages.stride(0), BLOCK=BLOCK, num_warps=4
+        pages, source, target, size, pages.stride(0), BLOCK=BLOCK, num_warps=4, enable_fp_fusion=True
     )

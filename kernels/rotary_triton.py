@@ -47,6 +47,7 @@ def rope(x: Tensor, positions: Tensor, cos: Tensor, sin: Tensor, *, interleaved:
         together = min(8, triton.next_power_of_2(heads))
         _rope[(tokens, triton.cdiv(heads, together))](
             out, x, positions, cos, sin, heads, x.stride(0), x.stride(1),
-            SIZE=size, BLOCK=triton.next_power_of_2(size), HEADS=together, INTERLEAVED=interleaved, num_warps=2,
+            SIZE=size, BLOCK=triton.next_power_of_2(size), HEADS=together, INTERLEAVED=interleaved,
+            num_warps=2, enable_fp_fusion=True,
         )  # fmt: skip
     return out

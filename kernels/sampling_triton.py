@@ -61,6 +61,6 @@ def sample(logits: Tensor, temperatures: Tensor, noise: Tensor | None = None) ->
     if rows:
         _sample[(rows,)](
             out, logits, temperatures, temperatures if noise is None else noise, size, logits.stride(0),
-            BLOCK=min(BLOCK, triton.next_power_of_2(size)), num_warps=4,
+            BLOCK=min(BLOCK, triton.next_power_of_2(size)), num_warps=4, enable_fp_fusion=True,
         )  # fmt: skip
     return out

@@ -22,50 +22,35 @@ class Tile(NamedTuple):
 
     warps: int
     stages: int
-    """Reads that are under way at once."""
+    """How many tiles' reads overlap, those of page numbers and those of the keys that wait for them counted each."""
 
 
-# Compute capability (major) -> head dimension, rounded up to a power of two -> tile.
-PROMPT: dict[int, dict[int, Tile]] = {
-    8: {
-        32: Tile(128, 64, 4, 3),
-        64: Tile(128, 64, 4, 3),
-        128: Tile(128, 32, 4, 3),
-        256: Tile(64, 32, 4, 2),
-    },
-    9: {
-        32: Tile(128, 128, 8, 3),
-        64: Tile(128, 128, 8, 3),
-        128: Tile(128, 64, 8, 3),
-        256: Tile(64, 32, 4, 3),
-    },
-    10: {
-        32: Tile(128, 128, 8, 3),
-        64: Tile(128, 128, 8, 3),
-        128: Tile(128, 64, 8, 3),
-        256: Tile(64, 32, 4, 3),
-    },
+Table = dict[int, dict[int, Tile]]
+"""Compute capability (major) -> head dimension, rounded up to one that is there -> tile."""
+
+PROMPT: Table = {
+    8: {32: Tile(128, 64, 8, 4), 64: Tile(128, 64, 8, 4), 128: Tile(128, 32, 8, 5), 256: Tile(64, 32, 8, 3)},
+    9: {32: Tile(128, 128, 8, 4), 64: Tile(128, 128, 8, 4), 128: Tile(128, 128, 8, 2), 256: Tile(128, 32, 8, 2)},
+    10: {32: Tile(128, 128, 8, 4), 64: Tile(128, 128, 8, 4), 128: Tile(128, 128, 8, 2), 256: Tile(128, 32, 8, 2)},
 }
 
-DECODE: dict[int, dict[int, Tile]] = {
-    8: {
-        32: Tile(16, 128, 4, 3),
-        64: Tile(16, 64, 4, 4),
-        128: Tile(16, 64, 4, 3),
-        256: Tile(16, 32, 4, 3),
-    },
-    9: {
-        32: Tile(16, 128, 4, 4),
-        64: Tile(16, 128, 4, 4),
-        128: Tile(16, 64, 4, 4),
-        256: Tile(16, 32, 4, 4),
-    },
-    10: {
-        32: Tile(16, 128, 4, 4),
-        64: Tile(16, 128, 4, 4),
-        128: Tile(16, 64, 4, 4),
-        256: Tile(16, 32, 4, 4),
-    },
+DECODE: Table = {
+    8: {32: Tile(16, 128, 4, 5), 64: Tile(16, 64, 4, 5), 128: Tile(16, 64, 4, 5), 256: Tile(16, 32, 4, 5)},
+    9: {32: Tile(16, 128, 4, 5), 64: Tile(16, 128, 4, 5), 128: Tile(16, 64, 4, 5), 256: Tile(16, 32, 4, 5)},
+    10: {32: Tile(16, 128, 4, 5), 64: Tile(16, 128, 4, 5), 128: Tile(16, 64, 4, 5), 256: Tile(16, 32, 4, 5)},
+}
+
+# Four bits are multiplied out in registers, which leaves fewer for anything else.
+INT4_PROMPT: Table = {
+    8: {32: Tile(64, 64, 4, 3), 64: Tile(64, 32, 4, 3), 128: Tile(64, 32, 4, 3), 256: Tile(32, 32, 4, 2)},
+    9: {32: Tile(64, 64, 4, 3), 64: Tile(64, 64, 4, 3), 128: Tile(64, 32, 4, 3), 256: Tile(64, 32, 8, 2)},
+    10: {32: Tile(64, 64, 4, 3), 64: Tile(64, 64, 4, 3), 128: Tile(64, 32, 4, 3), 256: Tile(64, 32, 8, 2)},
+}
+
+INT4_DECODE: Table = {
+    8: {32: Tile(16, 64, 4, 5), 64: Tile(16, 64, 4, 5), 128: Tile(16, 64, 4, 5), 256: Tile(16, 32, 4, 5)},
+    9: {32: Tile(16, 64, 4, 5), 64: Tile(16, 64, 4, 5), 128: Tile(16, 64, 4, 5), 256: Tile(16, 32, 4, 5)},
+    10: {32: Tile(16, 64, 4, 5), 64: Tile(16, 64, 4, 5), 128: Tile(16, 64, 4, 5), 256: Tile(16, 32, 4, 5)},
 }
 
 PROGRAMS_A_PROCESSOR = 4
@@ -82,7 +67,7 @@ def padded(size: int) -> int:
     return max(16, 1 << (size - 1).bit_length())
 
 
-def tile(table: dict[int, dict[int, Tile]], capability: int, size: int) -> Tile:
+def tile(table: Table, capability: int, size: int) -> Tile:
     """The entry for a head dimension, of the newest architecture in the table that is not newer than the device's.
 
     Raises ValueError for heads larger than any in the table.

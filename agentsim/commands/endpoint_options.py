@@ -41,6 +41,16 @@ budget_option: Callable[[Function], Function] = click.option(
     "--budget", "config", metavar="FILE", type=FILE, help="Budgets to hold the session to (an agentsim.toml)."
 )
 
+NOTHING, BUDGET, MISS = "nothing", "budget", "miss"
+
+fail_on_option: Callable[[Function], Function] = click.option(
+    "--fail-on",
+    metavar="WHAT",
+    multiple=True,
+    help="What makes the exit code 1: budget (a broken one, as always), miss (any lost cache), a cause such as AS103 "
+    "or AS1xx, or nothing. May be repeated.",
+)
+
 
 def trace_options(function: Function) -> Function:
     """Give a command the options of its trace."""
@@ -151,15 +161,42 @@ def budgets_of(config: str | None, limits: Mapping[str, Any]) -> tuple[Any, tupl
     from agentsim.commands.budget_options import budget_of, load
 
     loaded = load(config) if config is not None else None
-    own = budget_of(limits)
+    own = budget_of(with_fail_on(limits))
     budgets = (*(loaded.budgets if loaded is not None else ()), *((own,) if own is not None else ()))
     if loaded is not None and not budgets:
         raise Failure("no [[budget]] in it", file=config, remedy="write one", code=ExitCode.USAGE)
+    if BUDGET in limits["fail_on"] and not budgets:
+        remedy = "name a file with --budget, or give a limit"
+        raise Failure("--fail-on budget, and there is no budget", remedy=remedy, code=ExitCode.USAGE)
     return loaded, tuple(msgspec.structs.replace(budget, traces=()) for budget in budgets)
 
 
-def judge(trace: str, loaded: Any, budgets: tuple[Budget, ...], baseline: str | None = None) -> ExitCode:
-    """Hold a trace to budgets, say how it went, and return the exit code. Without budgets all is well."""
+def with_fail_on(limits: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The limits with those that ``--fail-on`` asks for. Raises Failure for what it cannot mean."""
+    wanted = limits["fail_on"]
+    if NOTHING in wanted and len(wanted) > 1:
+        raise Failure("--fail-on nothing excludes all others", remedy="give one of them", code=ExitCode.USAGE)
+    causes = tuple(what for what in wanted if what not in (NOTHING, BUDGET, MISS))
+    for what in causes:
+        if not what.upper().startswith("AS"):
+            remedy = "write budget, miss, nothing, or a cause such as AS103 or AS1xx"
+            raise Failure(f"--fail-on {what}: no such thing", remedy=remedy, code=ExitCode.USAGE)
+    found = {**limits, "forbid": (*limits["forbid"], *causes)}
+    if MISS in wanted:
+        found["max_misses"] = "0"
+    return found
+
+
+def judge(
+    trace: str,
+    loaded: Any,
+    budgets: tuple[Budget, ...],
+    baseline: str | None = None,
+    *,
+    fail_on: tuple[str, ...] = (),
+) -> ExitCode:
+    """Hold a trace to budgets, say how it went, and return the exit code. Without budgets all is well; where it fails
+    on nothing they are told, and no more."""
     if not budgets:
         return ExitCode.OK
     from agentsim.commands.check import run, write
@@ -167,7 +204,7 @@ def judge(trace: str, loaded: Any, budgets: tuple[Budget, ...], baseline: str | 
 
     gate = run((trace,), loaded, budgets, baseline)
     write(sys.stdout, "terminal", gate)
-    return EXITS[gate.outcome]
+    return ExitCode.OK if NOTHING in fail_on else EXITS[gate.outcome]
 
 
 def show_sessions(trace: str) -> list[Session]:

@@ -9,7 +9,13 @@ import click
 
 from agentsim.commands.budget_options import limit_options
 from agentsim.commands.command import Command
-from agentsim.commands.endpoint_options import PORT_HELP, budget_option, emulation_options, trace_options
+from agentsim.commands.endpoint_options import (
+    PORT_HELP,
+    budget_option,
+    emulation_options,
+    fail_on_option,
+    trace_options,
+)
 from agentsim.report.exits import ExitCode, Failure
 
 EXAMPLES = (
@@ -30,6 +36,7 @@ EXAMPLES = (
 @emulation_options
 @trace_options
 @budget_option
+@fail_on_option
 @limit_options
 def command(
     words: tuple[str, ...], port: int, trace: str | None, force: bool, config: str | None, **options: Any
@@ -70,7 +77,7 @@ def command(
                 reason, remedy="see that the command uses ANTHROPIC_BASE_URL, OPENAI_BASE_URL or AGENTSIM_URL"
             )
         show_sessions(file)
-        code = judge(file, loaded, budgets)
+        code = judge(file, loaded, budgets, fail_on=options["fail_on"])
     if status:
         from agentsim.report.notices import warn
 

@@ -9,14 +9,21 @@ import click
 
 from agentsim.commands.budget_options import limit_options
 from agentsim.commands.command import Command
-from agentsim.commands.endpoint_options import PORT_HELP, budget_option, emulation_options, trace_options
+from agentsim.commands.endpoint_options import (
+    PORT_HELP,
+    budget_option,
+    emulation_options,
+    fail_on_option,
+    trace_options,
+)
 from agentsim.report.exits import ExitCode
 
 EXAMPLES = (
     ("agentsim serve --port 8123 --trace run.jsonl", "Serve until Ctrl-C; then 'agentsim replay run.jsonl'."),
     ("agentsim serve --script loop.toml --first-token 600 --rate 80", "Your own answers, at a real pace."),
     ("agentsim serve --fault 529@3x2 --fault 429/10", "See how a harness retries."),
-    ("agentsim serve --forbid AS1xx --max-misses 0", "Exit with 1 if a request lost its cache."),
+    ("agentsim serve --fail-on miss", "Exit with 1 if a request lost its cache."),
+    ("agentsim serve --budget agentsim.toml", "Exit with 1 if a budget is broken."),
 )
 
 
@@ -25,13 +32,14 @@ EXAMPLES = (
 @emulation_options
 @trace_options
 @budget_option
+@fail_on_option
 @limit_options
 def command(port: int, trace: str | None, force: bool, config: str | None, **options: Any) -> ExitCode:
     """Serve the Anthropic and OpenAI APIs on loopback, with the provider's caching rules inside.
 
     No account is needed and nothing leaves the machine: answers are scripted, and their usage is what the modeled cache
     says. Point a harness at it with ANTHROPIC_BASE_URL=http://127.0.0.1:PORT or OPENAI_BASE_URL=http://127.0.0.1:PORT/v1
-    and any key. With budgets the exit code is that of 'agentsim check' when the server stops.
+    and any key. With budgets or --fail-on the exit code is that of 'agentsim check' when the server stops.
     """
     from agentsim.commands.endpoint_options import (
         budgets_of,
@@ -58,4 +66,4 @@ def command(port: int, trace: str | None, force: bool, config: str | None, **opt
         failed = tell_trace_failure(endpoint.sessions.failure, file)
         if failed is not ExitCode.OK:
             return failed
-        return judge(file, loaded, budgets)
+        return judge(file, loaded, budgets, fail_on=options["fail_on"])

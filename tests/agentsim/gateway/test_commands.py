@@ -69,6 +69,18 @@ def test_exec_exits_as_check_does(agent: str, tmp_path: Path, capfd: pytest.Capt
     assert f"{budget}:2" in capfd.readouterr().err
 
 
+def test_exec_fails_on_what_was_named(agent: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(agent, "one ,one ", "--fail-on", "miss") == 0
+    assert run(agent, "one ,two ", "--fail-on", "miss") == 1
+    assert run(agent, "one ,two ", "--fail-on", "AS110") == 1
+    assert run(agent, "one ,two ", "--fail-on", "AS2xx", "--fail-on", "budget", "--max-misses", "1") == 0
+    capfd.readouterr()
+    assert run(agent, "one ,two ", "--fail-on", "nothing", "--max-misses", "0") == 0
+    assert "Budget broken" in capfd.readouterr().out, "told all the same"
+    for wrong in (("anything",), ("budget",), ("AS999x",), ("nothing", "--fail-on", "miss")):
+        assert run(agent, "one ", "--fail-on", *wrong) == 2, wrong
+
+
 def test_a_command_that_fails_cannot_be_judged(agent: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(agent, "one ", "--max-misses", "0", status=7) == 3
     assert "ended with 7" in capfd.readouterr().err
@@ -144,7 +156,7 @@ def ask(port: int, *texts: str) -> None:
 )
 def test_serve_judges_when_it_is_stopped(tmp_path: Path, head: str, ending: signal.Signals, code: int) -> None:
     trace = tmp_path / "run.jsonl"
-    with program("serve", "--port", "0", "--trace", str(trace), "--forbid", "AS1xx") as (server, port):
+    with program("serve", "--port", "0", "--trace", str(trace), "--fail-on", "AS1xx") as (server, port):
         ask(port, "a", "one")
         ask(port, head, "one", "two")
         assert trace.read_bytes().count(b"\n") == 3, "a header and two requests, while it runs"

@@ -46,6 +46,11 @@ class BlockPrompts:
             blocks.append(_made(b"tail %d" % self._tails, total - whole))
         return prompt.replace_after(keep, blocks)
 
+    @staticmethod
+    def unknown(name: str, tokens: int) -> tuple[Block, ...]:
+        """A block of which only the length is known; it equals none of another name."""
+        return (_made(name.encode(), tokens),)
+
     def _block(self, id: int, tokens: int) -> Block:
         block = self._blocks.get((id, tokens))
         if block is None:

@@ -7,6 +7,8 @@ that contradict their convention cost their row (:class:`BadRow`), they are not 
 
 from __future__ import annotations
 
+from typing import Literal
+
 from agentsim.session import Usage
 from traces.records import BadRow
 
@@ -27,6 +29,56 @@ def input_includes_cached(total: int | None, read: int | None, write: int | None
 def input_excludes_cached(fresh: int | None, read: int | None, write: int | None, output: int | None) -> Usage:
     """Usage where the parts are disjoint, as they stand. The lifetime of writes is not known."""
     return Usage(fresh=fresh, read=read, write_other=write, output=output)
+
+
+Convention = Literal["includes", "excludes"]
+"""Whether a counter of input holds the tokens read from and written to a cache as well."""
+
+
+def convention_told(
+    sent: int | None, read: int | None, write: int | None, output: int | None, total: int | None
+) -> Convention | None:
+    """The convention that a row's own counters prove, if they do.
+
+    Less input than was read and written cannot hold it; a total that is the sum of either reading decides.
+    """
+    cached = (read or 0) + (write or 0)
+    if sent is None or not cached:
+        return None
+    if sent < cached:
+        return "excludes"
+    if total is not None:
+        if total == sent + (output or 0):
+            return "includes"
+        if total == sent + cached + (output or 0):
+            return "excludes"
+    return None
+
+
+class Conventions:
+    """The convention of each source of rows in a file, learnt from rows that prove it. Mutable."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, set[Convention]] = {}
+
+    def learn(self, source: str, convention: Convention | None) -> None:
+        """A row of this source proves a convention, or none."""
+        if convention is not None:
+            self._told.setdefault(source, set()).add(convention)
+
+    def of(self, source: str) -> Convention | None:
+        """The one convention that rows of this source prove; ``None`` where none does, or they contradict."""
+        told = self._told.get(source, set())
+        return next(iter(told)) if len(told) == 1 else None
+
+
+def usage_by(
+    convention: Convention, sent: int | None, read: int | None, write: int | None, output: int | None
+) -> Usage:
+    """Usage of counters under a convention. Raises BadRow when they contradict it."""
+    if convention == "includes":
+        return input_includes_cached(sent, read, write, output)
+    return input_excludes_cached(sent, read, write, output)
 
 
 def is_empty(usage: Usage) -> bool:

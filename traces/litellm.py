@@ -15,6 +15,7 @@ import msgspec
 from agentsim.session import Problem, Request, Session, Source, Usage
 from traces.assembly import MAIN, Assembly, read_each, stem
 from traces.conventions import input_includes_cached, provider_name, provider_of_model
+from traces.export_rows import add_in_order
 from traces.records import BadRow, Tally, counter, rows_of
 from traces.stamps import nanoseconds, unix_nanoseconds
 
@@ -45,7 +46,7 @@ def _session(path: str, seen: set[str]) -> Session:
     tally = Tally(path)
     assembly = Assembly(stem(path), NAME, tally)
     assembly.files.append(path)
-    calls: list[tuple[int, int, Request]] = []
+    requests: list[Request] = []
     for raw in rows_of(path, _rows):
         tally.rows += 1
         try:
@@ -58,12 +59,10 @@ def _session(path: str, seen: set[str]) -> Session:
             else:
                 request = _request(row, id, Source(path, raw.line))
                 seen.add(id)
-                calls.append((request.start or request.end or 0, len(calls), request))
+                requests.append(request)
         except BadRow as bad:
             tally.skip(raw.line, bad)
-    # Rows are written when a call ends.
-    for _, _, request in sorted(calls, key=lambda call: call[:2]):
-        assembly.add(request)
+    add_in_order(assembly, requests)
     return assembly.build("usage")
 
 

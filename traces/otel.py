@@ -2,8 +2,11 @@
 
 Usage convention of Claude Code's ``claude_code.api_request``: the parts are disjoint; the lifetime of writes is not
 told. The event is written at the end of a call, which began ``duration_ms`` before.
-Usage convention of ``gen_ai`` spans: input includes what was read from and written to a cache. A span that states less
-input than that counts disjoint parts, as older emitters did, and is taken so. The newest name of an attribute wins.
+Usage convention of ``gen_ai`` spans, told span by span: by the conventions, input includes what was read from and
+written to a cache, but emitters differ. A span whose counters prove one way (less input than was cached, or a total) is
+read that way; other spans of the same emitter follow it. Of an emitter that proves nothing, spans with the names that
+the conventions give to cached tokens are read as the conventions say; other ones too, but this is told, for they may
+count otherwise. The newest name of an attribute wins.
 """
 
 from __future__ import annotations
@@ -14,7 +17,16 @@ import msgspec
 
 from agentsim.session import Problem, Request, Session, Source, Usage
 from traces.assembly import MAIN, Assembly, read_each, stem
-from traces.conventions import input_excludes_cached, input_includes_cached, provider_name, provider_of_model
+from traces.conventions import (
+    Convention,
+    Conventions,
+    convention_told,
+    input_excludes_cached,
+    provider_name,
+    provider_of_model,
+    usage_by,
+)
+from traces.export_rows import add_in_order
 from traces.records import BadRow, Tally, counter, rows_of
 
 NAME = "otel"
@@ -37,6 +49,9 @@ WRITE = (
 INPUT = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
 OUTPUT = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
 MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "model")
+TOTAL = ("gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total")
+STANDARD = frozenset((*READ[:1], *WRITE[:2]))
+"""Names of cached tokens that come with the rule that input includes them."""
 CALLS = ("", "chat", "text_completion", "generate_content", "completion")
 """Operations that are calls of a model; agents and tools have spans of their own around and beside them."""
 
@@ -62,7 +77,13 @@ class _Record(msgspec.Struct, gc=False):
     body: dict[str, msgspec.Raw] = {}
 
 
+class _Emitter(msgspec.Struct, gc=False):
+    name: str = ""
+    version: str = ""
+
+
 class _Scope(msgspec.Struct, gc=False):
+    scope: _Emitter | None = None
     spans: list[_Record] = []
     logRecords: list[_Record] = []
 
@@ -100,7 +121,8 @@ def _session(path: str, seen: set[str]) -> Session:
     tally = Tally(path)
     assembly = Assembly(stem(path), NAME, tally)
     assembly.files.append(path)
-    calls: list[tuple[int, int, Request]] = []
+    calls: list[tuple[Request, _Counters | None]] = []
+    conventions = Conventions()
     for raw in rows_of(path, _exports):
         try:
             export = raw.checked()
@@ -108,40 +130,67 @@ def _session(path: str, seen: set[str]) -> Session:
             tally.rows += 1
             tally.skip(raw.line, bad)
             continue
-        for is_span, record in _records(export):
+        for emitter, record in _records(export):
             tally.rows += 1
             try:
-                request = _request(record, is_span, Source(path, raw.line), len(calls))
+                found = _call(record, emitter, Source(path, raw.line), len(calls))
             except BadRow as bad:
                 tally.skip(raw.line, bad)
                 continue
-            if request is None:
+            if found is None:
                 tally.not_billable += 1
-            elif request.id in seen:
+            elif found[0].id in seen:
                 tally.duplicate += 1
             else:
-                seen.add(request.id)
-                calls.append((request.start or request.end or 0, len(calls), request))
-    # Exporters write a call when it ends, in batches: the order of the lines says little.
-    for _, _, request in sorted(calls, key=lambda call: call[:2]):
-        assembly.add(request)
+                seen.add(found[0].id)
+                calls.append(found)
+                if found[1] is not None:
+                    conventions.learn(found[1].emitter, found[1].told)
+    add_in_order(assembly, list(_counted(calls, conventions, tally)))
     return assembly.build("usage")
 
 
-def _records(export: _Export) -> Iterator[tuple[bool, _Record]]:
+def _counted(
+    calls: Sequence[tuple[Request, _Counters | None]], conventions: Conventions, tally: Tally
+) -> Iterator[Request]:
+    """The requests with their usage, once all spans were asked for the convention of their emitter."""
+    unsure: list[int] = []
+    for request, counters in calls:
+        line = request.source.line if request.source is not None else 0
+        try:
+            if counters is None:
+                yield request
+                continue
+            convention = counters.told or conventions.of(counters.emitter)
+            if convention is None and counters.cached and not counters.standard:
+                unsure.append(line)
+            yield msgspec.structs.replace(request, usage=counters.usage(convention or "includes"))
+        except BadRow as bad:
+            tally.skip(line, bad)
+    if unsure:
+        spans = "1 span does" if len(unsure) == 1 else f"{len(unsure):,} spans do"
+        reason = f"{spans} not tell whether input includes cached tokens (the first in line {unsure[0]})"
+        remedy = "read as the conventions say, that it does; compare with a total of the provider's"
+        tally.problems.append(Problem(file=tally.file, line=0, reason=reason, remedy=remedy))
+
+
+def _records(export: _Export) -> Iterator[tuple[str | None, _Record]]:
+    """Spans with the name of their emitter, and records of logs without one."""
     for resource in export.resourceSpans:
         for scope in resource.scopeSpans:
-            yield from ((True, record) for record in scope.spans)
+            emitter = scope.scope or _Emitter()
+            yield from ((f"{emitter.name} {emitter.version}", record) for record in scope.spans)
     for resource in export.resourceLogs:
         for scope in resource.scopeLogs:
-            yield from ((False, record) for record in scope.logRecords)
+            yield from ((None, record) for record in scope.logRecords)
 
 
-def _request(record: _Record, is_span: bool, source: Source, number: int) -> Request | None:
+def _call(record: _Record, emitter: str | None, source: Source, number: int) -> tuple[Request, _Counters | None] | None:
     found = {attribute.key: _value(attribute.value) for attribute in record.attributes}
-    if not is_span:
+    if emitter is None:
         names = {record.eventName, found.get("event.name"), _value(record.body)}
-        return _event(record, found, source, number) if names & {"claude_code.api_request", "api_request"} else None
+        called = names & {"claude_code.api_request", "api_request"}
+        return (_event(record, found, source, number), None) if called else None
     if found.get("gen_ai.operation.name", "") not in CALLS or not any(name in found for name in (*INPUT, *OUTPUT)):
         return None
     model = _text(found, *MODEL) or ""
@@ -150,25 +199,34 @@ def _request(record: _Record, is_span: bool, source: Source, number: int) -> Req
     lane = _text(found, "gen_ai.conversation.id", "session.id") or record.traceId or MAIN
     agent = _text(found, "gen_ai.agent.id")
     told = isinstance(first, int | float) and not isinstance(first, bool) and 0 <= first < 10**6
-    return Request(
+    provider = provider_name(_text(found, "gen_ai.provider.name", "gen_ai.system"), provider_of_model(model))
+    request = Request(
         id=_text(found, "gen_ai.response.id") or record.spanId or f"#{number + 1}",
         lane=f"{lane}/{agent}" if agent else lane,
         model=model,
-        provider=provider_name(_text(found, "gen_ai.provider.name", "gen_ai.system"), provider_of_model(model)),
+        provider=provider,
         start=start,
         first_token=start + round(float(first) * 10**9) if told and start is not None and first is not None else None,
         end=_nanoseconds(record.endTimeUnixNano),
-        usage=_usage(found),
         source=source,
     )
+    return request, _Counters(found, f"{emitter} {provider}")
 
 
-def _usage(found: Attributes) -> Usage:
-    sent, read = _count(found, *INPUT), _count(found, *READ)
-    write, output = _count(found, *WRITE), _count(found, *OUTPUT)
-    if sent is not None and sent < (read or 0) + (write or 0):
-        return input_excludes_cached(sent, read, write, output)
-    return input_includes_cached(sent, read, write, output)
+class _Counters:
+    """The counters of a span, as they stand. Raises BadRow for counts that cannot be meant."""
+
+    def __init__(self, found: Attributes, emitter: str) -> None:
+        self.emitter = emitter
+        self.sent, self.output = _count(found, *INPUT), _count(found, *OUTPUT)
+        self.read, self.write = _count(found, *READ), _count(found, *WRITE)
+        self.cached = (self.read or 0) + (self.write or 0)
+        self.standard = not STANDARD.isdisjoint(found)
+        self.told = convention_told(self.sent, self.read, self.write, self.output, _count(found, *TOTAL))
+
+    def usage(self, convention: Convention) -> Usage:
+        """Usage under a convention. Raises BadRow when they contradict."""
+        return usage_by(convention, self.sent, self.read, self.write, self.output)
 
 
 def _event(record: _Record, found: Attributes, source: Source, number: int) -> Request:

@@ -47,6 +47,8 @@ REMEDIES = {
     "no request": "its request may lie in another folder; the response was left out",
     "no usage": "the response reports no token counters, so that nothing can be said about it",
     "other provider": "counters of another provider's API cannot be read in this format; the row was left out",
+    "unclear convention": "nothing tells whether its input includes cached tokens; export it with its total",
+    "other endpoint": "only calls that generate text have a prompt to cache; the row was left out",
     "cannot be read": "check that it is a file you may read",
 }
 """What a person can do about each reason for which any reader skips a row."""

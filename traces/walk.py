@@ -11,7 +11,7 @@ from agentsim.session import Problem
 LOG_ENDS = (".jsonl", ".ndjson", ".request.json", ".response.json")
 """In a folder only files with these ends are looked at; a file that was named is taken whatever its name."""
 
-QUIET_ENDS = (".json", ".traj", ".db")
+QUIET_ENDS = (".json", ".traj", ".db", ".csv")
 """Ends that many other files have as well: such a file in a folder is looked at, and nothing is said when it is of no
 known format."""
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from agentsim.session import Problem
 from tests.traces.codex.rollouts import three_calls
+from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import sound
 from traces import entire
 from traces.formats import detect, read
+from traces.records import TraceError
 
 
 def checkpoint(folder, id, number, data, session="t1", metadata=True):
@@ -70,3 +73,26 @@ def test_odd_descriptions_are_none(tmp_path, metadata):
     found = detect(path)
     assert found is not None
     assert found.name == "codex"
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(damage=damages, description=damages)
+def test_damage(tmp_path, damage, description):
+    """A log and what describes it, both damaged, beside a sound checkpoint of the same session."""
+    log = three_calls().bytes()
+    for folder, id in (("one", "0123456789ab"), ("other", "ab0123456789")):
+        place = tmp_path / folder / id[:2] / id[2:] / "0"
+        place.mkdir(parents=True, exist_ok=True)
+        described = json.dumps({"agent": "Codex", "session_id": "t1"}).encode()
+        (place / "full.jsonl").write_bytes(damaged(log, damage) if folder == "one" else log)
+        (place / "metadata.json").write_bytes(damaged(described, description) if folder == "one" else described)
+    paths = [str(path) for path in sorted(tmp_path.rglob("full.jsonl"))]
+    told: list[Problem] = []
+    sessions = sound(list(entire.read_sessions(paths, told)), told)
+    assert sum(len(session.requests) for session in sessions) >= 3
+    clear = None
+    try:
+        sound(list(read([str(tmp_path)], [])))
+    except TraceError as error:
+        clear = error
+    assert clear is None or clear.remedy

@@ -75,15 +75,61 @@ def test_events_and_spans(tmp_path):
     assert first.first_token == START + 20 * SECOND + SECOND // 2
 
 
+def by(emitter, export):
+    export["resourceSpans"][0]["scopeSpans"][0]["scope"] = {"name": emitter, "version": "1"}
+    return export
+
+
 @pytest.mark.parametrize("read", otel.READ)
 @pytest.mark.parametrize("write", otel.WRITE)
 def test_every_name_and_both_conventions(tmp_path, read, write):
     path = tmp_path / "x"
     inclusive = {"gen_ai.usage.input_tokens": 100, read: 70, write: 20, "gen_ai.usage.output_tokens": 4}
     exclusive = {**inclusive, "gen_ai.usage.input_tokens": 10}
-    path.write_bytes(jsonl(span("a", 0, **inclusive), span("b", 1, **exclusive)))
+    path.write_bytes(jsonl(by("one", span("a", 0, **inclusive)), by("other", span("b", 1, **exclusive))))
     expected = Usage(fresh=10, read=70, write_other=20, output=4)
     assert [request.usage for request in only(path).requests] == [expected, expected]
+
+
+def test_spans_follow_what_others_of_their_emitter_prove(tmp_path):
+    """40 of input beside 70 read cannot hold them: nor does the 100 of the same emitter, whatever its names are."""
+    path = tmp_path / "x"
+    rows = [
+        by("old", span("a", 0, **{"gen_ai.usage.input_tokens": 100, "gen_ai.usage.cache_read_input_tokens": 70})),
+        by("old", span("b", 1, **{"gen_ai.usage.input_tokens": 40, "gen_ai.usage.cache_read_input_tokens": 70})),
+    ]
+    path.write_bytes(jsonl(*rows))
+    session = only(path)
+    assert [request.usage.total_input for request in session.requests] == [170, 110]
+    assert not session.problems
+
+
+@pytest.mark.parametrize(("total", "fresh"), [(104, 30), (174, 100)])
+def test_a_total_decides(tmp_path, total, fresh):
+    path = tmp_path / "x"
+    counters = {"gen_ai.usage.input_tokens": 100, "gen_ai.usage.cache_read_input_tokens": 70}
+    more = {"gen_ai.usage.output_tokens": 4, "gen_ai.usage.total_tokens": total}
+    path.write_bytes(jsonl(span("a", 0, **counters, **more)))
+    session = only(path)
+    assert session.requests[0].usage == Usage(fresh=fresh, read=70, output=4)
+    assert not session.problems
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("gen_ai.usage.cache_read.input_tokens", 0), ("gen_ai.usage.cache_read_input_tokens", 1)]
+)
+def test_what_cannot_be_told_is_said(tmp_path, name, told):
+    path = tmp_path / "x"
+    path.write_bytes(
+        jsonl(
+            span("a", 0, **{"gen_ai.usage.input_tokens": 100}),
+            span("b", 1, **{"gen_ai.usage.input_tokens": 100, name: 70}),
+        )
+    )
+    session = only(path)
+    assert [request.usage.fresh for request in session.requests] == [100, 30]
+    assert len(session.problems) == told
+    assert all(problem.line == 0 and "first in line 2" in problem.reason for problem in session.problems)
 
 
 def test_real_spans_without_counters_are_no_calls(shared_data):

@@ -1,0 +1,60 @@
+"""Azure's public LLM inference traces: a row a request, with its time and its sizes.
+
+Convention: ``ContextTokens`` is the whole prompt, cached or not; nothing is said about hits, nor about what prompts
+share. There is no model and no price: the provider is ``engine``. Failures and users are not told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agentsim.session import Problem, Request, Session, Source
+from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.conventions import input_includes_cached
+from traces.csv_rows import count_in, csv_rows, header_of
+from traces.records import BadRow, Tally
+from traces.stamps import nanoseconds
+
+NAME = "azure-llm"
+DESCRIPTION = "Azure LLM inference traces (CSV of times and sizes)"
+VERIFIED = True
+
+WANTED = ("timestamp", "contexttokens", "generatedtokens")
+
+
+def detect(head: bytes, path: str) -> bool:
+    """Whether a file begins like such a trace."""
+    return set(WANTED) <= set(header_of(head))
+
+
+def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
+    """The session of each trace. What is wrong with a file is told in ``problems``; without that list OSError is
+    raised for it."""
+    yield from read_each(paths, problems, _session, "request with its sizes")
+
+
+def _session(path: str) -> Session:
+    tally = Tally(path)
+    assembly = Assembly(stem(path), NAME, tally)
+    assembly.files.append(path)
+    for line, row in csv_rows(path, WANTED):
+        tally.rows += 1
+        try:
+            if isinstance(row, BadRow):
+                raise row
+            usage = input_includes_cached(
+                count_in(row[1], "ContextTokens"), None, None, count_in(row[2], "GeneratedTokens")
+            )
+            request = Request(
+                id=f"#{line}",
+                lane=MAIN,
+                model="",
+                provider="engine",
+                start=nanoseconds(row[0].strip()),
+                usage=usage,
+                source=Source(path, line),
+            )
+            assembly.add(request, parent=None)
+        except BadRow as bad:
+            tally.skip(line, bad)
+    return assembly.build("usage")

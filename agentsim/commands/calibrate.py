@@ -1,0 +1,77 @@
+"""``agentsim calibrate``: fit a provider's rules to one's own logs."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from agentsim.commands.command import FILE, Command, json_option, paths_argument, strict_option
+from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from agentsim.calibrate import Calibrated
+    from agentsim.session import Problem, Session
+
+EXAMPLES = (
+    ("agentsim calibrate ~/.claude/projects", "Which lifetime do my returns show?"),
+    ("agentsim calibrate ~/.codex/sessions -o mine.toml", "Write what differs from the bundled rules."),
+    ("agentsim compare session.jsonl --rules mine.toml", "Use it."),
+)
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Fit a provider's lifetimes and steps to your own logs.")
+@paths_argument()
+@click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="Write a rules file with what was fitted.")
+@click.option("--provider", metavar="NAME", help="Only this provider; -o writes one.  [default: the most returns]")
+@json_option
+@strict_option
+def command(paths: tuple[str, ...], target: str | None, provider: str | None, as_json: bool, strict: bool) -> ExitCode:
+    """Fit lifetime, step, base prefix and retention to returns in the logs at and under the PATHs.
+
+    A return is a request that could have read what the one before it left. Where history, settings or the model
+    changed, its loss says nothing of time and it is left out. Every figure comes with how well it fits. What agrees
+    with the bundled rules is not written to the FILE.
+    """
+    from agentsim.calibrate import fit, returns_of
+    from agentsim.commands.inputs import read_sessions, tell_skips
+
+    problems: list[Problem] = []
+    sessions = read_sessions(paths, problems)
+    found = fit(returns_of(sessions))
+    if provider is not None:
+        found = tuple(one for one in found if one.provider == provider)
+    if not found:
+        what = "no request comes back to a prompt" + (f" at {provider}" if provider else "")
+        raise Failure(f"{what} that was kept or lost", file=paths[0], remedy="name more logs")
+    if as_json:
+        from agentsim.report.as_json import write_document
+        from agentsim.report.calibration import calibration_document
+
+        write_document(sys.stdout, calibration_document(found))
+    else:
+        from agentsim.report.calibration import write_calibration
+        from agentsim.report.paper import Paper
+
+        write_calibration(Paper.on(sys.stdout), found)
+    if target is not None:
+        _write(found[0], sessions, target)
+    return tell_skips(sessions, problems, strict)
+
+
+def _write(found: Calibrated, sessions: list[Session], target: str) -> None:
+    from agentsim.calibrate.override import override
+    from agentsim.report.notices import warn
+    from agentsim.report.output import output, write_safe
+
+    times = [r.start for session in sessions for r in session.requests if r.start is not None]
+    day = datetime.fromtimestamp(max(times, default=0) // 10**9, UTC).date()
+    try:
+        text = override(found, day)
+    except ValueError as error:
+        warn(f"{target} was not written: {error}")
+        return
+    with output(target) as stream:
+        write_safe(stream, text)

@@ -17,6 +17,9 @@ MOST_DISCARDED = 4 * MOST_BYTES
 PATIENCE = 30.0
 """Seconds to wait for more of a body."""
 
+LONGEST = 300.0
+"""Seconds that a whole body may take, however steadily it drips."""
+
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
@@ -33,6 +36,7 @@ async def body_of(headers: list[tuple[bytes, bytes]], receive: Receive) -> bytes
     parts: list[bytes] = []
     taken = 0
     loop = asyncio.get_running_loop()
+    last = loop.time() + LONGEST
     try:
         async with asyncio.timeout(PATIENCE) as limit:
             while True:
@@ -49,7 +53,7 @@ async def body_of(headers: list[tuple[bytes, bytes]], receive: Receive) -> bytes
                     parts.append(part)
                 if not message.get("more_body", False):
                     break
-                limit.reschedule(loop.time() + PATIENCE)
+                limit.reschedule(min(loop.time() + PATIENCE, last))
     except TimeoutError:
         raise Refusal(408, "the body did not come in time", close=True) from None
     if taken > MOST_BYTES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import socket
+import struct
 import threading
 import time
 from pathlib import Path
@@ -134,6 +135,43 @@ def test_a_body_that_stops_is_given_up(tmp_path: Path, monkeypatch: pytest.Monke
     with serving(tmp_path) as served:
         assert status_of(served.raw(head(served, "Content-Length: 100") + b"{")) == 408
         assert is_alive(served)
+
+
+def test_a_body_that_drips_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte each 50 ms never lets the patience end; the whole body has a time of its own."""
+    monkeypatch.setattr(receiving, "PATIENCE", 0.4)
+    monkeypatch.setattr(receiving, "LONGEST", 1.0)
+    with serving(tmp_path) as served, socket.create_connection(("127.0.0.1", served.port), timeout=5) as client:
+        client.sendall(head(served, "Content-Length: 1000"))
+        begun = time.monotonic()
+        client.settimeout(0.05)
+        answer = b""
+        while not answer and time.monotonic() < begun + 5:
+            client.sendall(b" ")
+            try:
+                answer = client.recv(65536)
+            except TimeoutError:
+                continue
+        assert status_of(answer) == 408
+        assert 0.8 < time.monotonic() - begun < 3
+        assert is_alive(served)
+
+
+def test_half_open_connections(tmp_path: Path) -> None:
+    """Clients that end their sending side in the middle of a head or a body, or vanish without a word."""
+    with serving(tmp_path) as served:
+        for data in (b"", b"POST /v1/mess", head(served)[:-2], head(served, "Content-Length: 100") + b'{"model"'):
+            for _ in range(20):
+                with socket.create_connection(("127.0.0.1", served.port), timeout=5) as client:
+                    client.sendall(data)
+                    client.shutdown(socket.SHUT_WR)
+                    read_all(client)
+                with socket.create_connection(("127.0.0.1", served.port), timeout=5) as client:
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+                    client.sendall(data)
+        assert is_alive(served)
+    (session,) = served.sessions()
+    assert len(session.requests) == 1, "the one that was whole"
 
 
 def test_a_thousand_silent_connections_keep_nobody_out(tmp_path: Path) -> None:

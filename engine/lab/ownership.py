@@ -1,0 +1,92 @@
+"""A request that gets another one's pages: what becomes of the other one's tokens, and what prevents it."""
+
+from __future__ import annotations
+
+import torch
+
+from engine.lab.experiment import Experiment, Figure, Findings, Holds, Published, Settings, Table, Value
+from engine.lab.subject import model
+from engine.ownership import Damage, protected_until, shared_and_left, taken_while_writing
+
+
+def run(settings: Settings) -> Findings:
+    """See :class:`Experiment`."""
+    machine = model(settings.weights, torch.float32)
+    settings.say("B arrives while A writes")
+    alone = {kind: taken_while_writing(machine, kind) for kind in ("none", "counts")}  # type: ignore[arg-type]
+    settings.say("A1 leaves, A2 goes on")
+    shared = {kind: shared_and_left(machine, kind) for kind in ("flag", "counts")}  # type: ignore[arg-type]
+    settings.say("until when")
+    until = {
+        "a private copy, given up after the copy": protected_until(machine, "copy", "copied"),
+        "shared pages, given up after the match": protected_until(machine, "shared", "copied"),
+        "shared pages, given up after the last read": protected_until(machine, "shared", "last read"),
+    }
+    stories = {
+        "B arrives while A writes; recency alone": alone["none"],
+        "B arrives while A writes; readers counted": alone["counts"],
+        "A1 and A2 share, A1 leaves; a mark “in use”": shared["flag"],
+        "A1 and A2 share, A1 leaves; readers counted": shared["counts"],
+        **until,
+    }
+    rows: list[tuple[Value, ...]] = [
+        (name, made.waited, f"{made.changed} of {made.compared}", made.difference) for name, made in stories.items()
+    ]
+    return Findings(
+        figures=(
+            Figure("recency alone: tokens of A that change", f"{alone['none'].changed} of {alone['none'].compared}"),
+            Figure("recency alone: largest difference of scores", alone["none"].difference),
+            Figure("recency alone: A is damaged", _damaged(alone["none"])),
+            Figure("readers counted: B waits", alone["counts"].waited),
+            Figure("readers counted: difference of A", alone["counts"].difference),
+            Figure(
+                "a mark: tokens of A2 that stay", f"{shared['flag'].compared - shared['flag'].changed} of "
+                f"{shared['flag'].compared}",
+            ),
+            Figure("a mark: largest difference of scores", shared["flag"].difference),
+            Figure("a mark: A2 is damaged", _damaged(shared["flag"])),
+            Figure("shared, readers counted: difference of A2", shared["counts"].difference),
+            Figure("a private copy may lose its source", not _damaged(until["a private copy, given up after the copy"])),
+            Figure("shared pages may not", _damaged(until["shared pages, given up after the match"])),
+            Figure("until the last read", not _damaged(until["shared pages, given up after the last read"])),
+        ),
+        tables=(
+            Table(
+                "What A says beside what it says alone",
+                ("story", "B waits", "tokens that change", "largest difference of scores"),
+                tuple(rows),
+            ),
+        ),
+    )  # fmt: skip
+
+
+def _damaged(made: Damage) -> bool:
+    return made.difference > 0
+
+
+EXPERIMENT = Experiment(
+    name="ownership",
+    title="Who may write on a page",
+    meaning=(
+        "Pages that are given out without counting readers are overwritten while they are read, and tokens change "
+        "without any error message; a single mark is not enough when two requests share pages. It establishes that the "
+        "overwrites happen and that counts prevent them, bit for bit. How many tokens change depends on model, text and "
+        "moment: a page that is overwritten may also leave all of them as they were."
+    ),
+    run=run,
+    published={
+        "recency alone: tokens of A that change": Published("12 of 16", Holds.MACHINE),
+        "recency alone: largest difference of scores": Published(24.5, Holds.MACHINE),
+        "recency alone: A is damaged": Published(True),
+        "readers counted: B waits": Published(True),
+        "readers counted: difference of A": Published(0.0),
+        "a mark: tokens of A2 that stay": Published("19 of 20", Holds.MACHINE),
+        "a mark: largest difference of scores": Published(5.2, Holds.MACHINE),
+        "a mark: A2 is damaged": Published(True),
+        "shared, readers counted: difference of A2": Published(0.0),
+        "a private copy may lose its source": Published(True),
+        "shared pages may not": Published(True),
+        "until the last read": Published(True),
+    },
+    needs_model=True,
+)

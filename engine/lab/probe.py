@@ -1,0 +1,113 @@
+"""Four requests that tell how a cache works: prepare, repeat, another question, another beginning."""
+
+from __future__ import annotations
+
+import torch
+
+from engine.lab.experiment import BarPlot, Experiment, Figure, Findings, Published, Settings, Table, Value
+from engine.lab.marked import Asked, MarkedEngine
+from engine.lab.prompts import DAY, SECOND, prompt_of, request_of
+from engine.lab.subject import Subject, model, subject
+from engine.model import Model
+
+RUN, DOCUMENT, QUESTION, OUTPUT = 32, 608, 16, 96
+"""Tokens of the run's identity with the document's version, of the document, of a question, and of each answer."""
+REQUESTS = (
+    ("1 · prepare", "A", 0),
+    ("2 · repeat", "A", 0),
+    ("3 · another question", "A", 1),
+    ("4 · another beginning", "B", 1),
+)
+"""Name, the version in the document's first line, and which question."""
+
+
+def by_rule(document: int) -> tuple[tuple[int, int, int], ...]:
+    """Read, written and fresh tokens of the four at the modeled provider. Its minimum length plays no part here."""
+    from agentsim.backends.modeled import ModeledProvider
+    from agentsim.providers import rules_for
+
+    provider = ModeledProvider(rules_for("anthropic", "claude-opus-4-8", DAY).with_(minimum=1))
+    found = []
+    for number, (name, version, question) in enumerate(REQUESTS):
+        start = DAY + 20 * number * SECOND
+        prompt = prompt_of([(f"run, version {version}", RUN + document), (f"question {question}", QUESTION)], [0])
+        request = request_of(name, prompt, provider="anthropic", model="claude-opus-4-8", start=start,
+                             first_token=start + SECOND)  # fmt: skip
+        usage = provider.serve(request, start).usage
+        found.append((usage.read or 0, (usage.write_5m or 0) + (usage.write_1h or 0), usage.fresh or 0))
+    return tuple(found)
+
+
+def measured(machine: Model, texts: Subject, *, document: int, output: int, longest: bool) -> tuple[Asked, ...]:
+    """The four on pages, one after the other."""
+    engine = MarkedEngine(machine, 8 * ((RUN + document + QUESTION + output) // 16 + 2), longest_prefix=longest)
+    done = []
+    for _, version, question in REQUESTS:
+        head = list(texts.questions[4][:RUN])
+        head += [head[-1]] * (RUN - len(head))
+        # The version stands in the second page: the first one is the run's identity alone.
+        head[20] = texts.questions[2][0 if version == "A" else 4] + (version == "B")
+        words = list(texts.questions[question][:QUESTION])
+        prefix = [*head, *texts.document[:document]]
+        done += engine.ask([([*prefix, *words], [len(prefix)])], output)
+    return tuple(done)
+
+
+def run(settings: Settings) -> Findings:
+    """See :class:`Experiment`."""
+    texts, machine = subject(settings.weights), model(settings.weights, torch.float32)
+    document, output = (96, 4) if settings.brief else (DOCUMENT, OUTPUT)
+    rule = by_rule(document)
+    settings.say("with a marker")
+    ours = measured(machine, texts, document=document, output=output, longest=False)
+    settings.say("by longest prefix")
+    longest = measured(machine, texts, document=document, output=output, longest=True)
+    rows: list[tuple[Value, ...]] = [
+        (name, *(rule[i]), ours[i].read, ours[i].first_token_ms, longest[i].read, longest[i].first_token_ms)
+        for i, (name, _, _) in enumerate(REQUESTS)
+    ]
+    whole = RUN + document
+    return Findings(
+        figures=(
+            Figure("1 writes", rule[0][1] == whole and ours[0].read == 0),
+            Figure("2 reads", ours[1].read == rule[1][0] == whole),
+            Figure("3 still reads the document", ours[2].read == rule[2][0] == whole),
+            Figure("4 reads nothing and writes again", ours[3].read == rule[3][0] == 0 and rule[3][1] == whole),
+            Figure("measured reads as by rule", tuple(each.read for each in ours) == tuple(each[0] for each in rule)),
+            Figure("4 by longest prefix reads the page before the change", longest[3].read, "tokens"),
+            Figure("1 and 2 give the same answer", ours[0].answer == ours[1].answer),
+            Figure("tokens of each answer", len(ours[0].answer)),
+            Figure("first token of 1 over that of 2", ours[0].first_token_ms / ours[1].first_token_ms, "times"),
+        ),
+        tables=(
+            Table(
+                f"{texts.name}: a document of {document} tokens behind {RUN} of identity, questions of {QUESTION}",
+                ("request", "rule: read", "written", "fresh", "pages: read", "first token, ms", "longest prefix: read",
+                 "first token, ms "),
+                tuple(rows),
+            ),
+        ),
+        plots=(BarPlot("Time to the first token", "ms", tuple(
+            (name, ours[i].first_token_ms) for i, (name, _, _) in enumerate(REQUESTS))),),
+    )  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    name="probe",
+    title="Four requests that tell how a cache works",
+    meaning=(
+        "A write, a read of the same, a read with another question, and a miss after a change at the beginning: together "
+        "they show reuse of prefixes. It establishes this for the modeled rules and for real pages alike. One run "
+        "establishes no stable speedup, and whether a whole task gains is another measurement."
+    ),
+    run=run,
+    published={
+        "1 writes": Published(True),
+        "2 reads": Published(True),
+        "3 still reads the document": Published(True),
+        "4 reads nothing and writes again": Published(True),
+        "measured reads as by rule": Published(True),
+        "tokens of each answer": Published(OUTPUT),
+    },
+    needs_model=True,
+)

@@ -1,0 +1,61 @@
+"""What experiments are made on: a model, a text of ours, and five questions about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+import torch
+
+from engine.model import Model
+from engine.weights.find import TINY_NAME, find_model, load_weights
+from engine.weights.weights import Weights
+
+QUESTION_TOKENS = 30
+QUESTIONS = (
+    "\n\nQuestion: A traveller has read all of the text above. According to it, why does the entrance of the harbour "
+    "face the east and no other direction?\nAnswer:",
+    "\n\nQuestion: Somebody asks what the keepers of the light wrote down in their books, watch after watch, night "
+    "after night, for all those years.\nAnswer:",
+    "\n\nPlease list the kinds of fish that are sold in the market, in the order in which their boxes stand in the "
+    "hall, nearest to the door first.\nAnswer:",
+    "\n\nNow write a short letter, in plain words and in a friendly tone, to a friend who would like to visit the town "
+    "in May with children.\nDear friend,",
+    "\n\nExplain to a captain who is on the way to the harbour, with a ship of ninety metres, what has to be done "
+    "before the ship may enter it.\nCaptain,",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A model's name, the document and the questions as its token ids."""
+
+    name: str
+    document: tuple[int, ...]
+    questions: tuple[tuple[int, ...], ...]
+
+
+@lru_cache(maxsize=2)
+def subject(named: str | None) -> Subject:
+    """The texts in the tokens of a model: of the seeded one each byte is a token. Raises WeightsError."""
+    text = files("engine.lab").joinpath("document.txt").read_text(encoding="utf-8")
+    if named == TINY_NAME:
+        return Subject(TINY_NAME, tuple(text.encode()), tuple(tuple(q.encode())[-QUESTION_TOKENS:] for q in QUESTIONS))
+    from engine.tokenizer import Tokenizer
+
+    tokenizer = Tokenizer.from_gguf(find_model(named))
+    questions = tuple(tuple(tokenizer.encode(question))[-QUESTION_TOKENS:] for question in QUESTIONS)
+    return Subject(weights(named).config.name, tuple(tokenizer.encode(text)), questions)
+
+
+@lru_cache(maxsize=1)
+def weights(named: str | None) -> Weights:
+    """The weights of a model. Raises WeightsError with a remedy."""
+    return load_weights(named)
+
+
+@lru_cache(maxsize=2)
+def model(named: str | None, dtype: torch.dtype) -> Model:
+    """A model that computes in a type. The last two are kept: loading one takes seconds."""
+    return Model(weights(named), dtype)

@@ -8,6 +8,7 @@ provider did not find it: too early, too late, or on another machine.
 from __future__ import annotations
 
 from agentsim.backends.longest_prefix import LongestPrefixProvider
+from agentsim.diagnose.automatic import DOUBT, PAUSE, TURN
 from agentsim.diagnose.diff import cause_of, first_difference
 from agentsim.prompt import Prompt
 from agentsim.providers import ProviderRules
@@ -15,9 +16,6 @@ from agentsim.session import Request
 from agentsim.verdict import Evidence, Kind, Place, Verdict
 
 SECOND = 10**9
-
-TURN = 128
-"""What a provider adds around the last message, or drops with it, may shift an end by so many tokens."""
 
 _SETTINGS = {"effort": "AS403", "verbosity": "AS407", "prompt_cache_key": "AS503"}
 
@@ -115,10 +113,11 @@ class AutomaticJudge:
             return "AS501", "proved", None, (), "The answer to the request before had not begun."
         idle = (this.now - parent.now) // SECOND
         sentence = f"The front of {front:,} tokens was the same and was not found, {idle:,} s after its last use"
-        if idle > rules.ttl_short:
-            known = f"; such prefixes are kept for about {rules.ttl_short:,} s."
-            return "AS201", "implied", None, ("AS503",), sentence + known
-        return "AS902" if not read else "AS901", "unexplained", None, ("AS503",), sentence + "."
+        if idle > PAUSE:
+            known = "; such caches keep a prefix for some minutes after its last use, and longer at quiet times."
+            return "AS205", "implied", None, ("AS503",), sentence + known
+        codes = ("AS503", "AS205") if idle > DOUBT else ("AS503",)
+        return "AS902" if not read else "AS901", "unexplained", None, codes, sentence + "."
 
     def _plain(
         self,

@@ -110,7 +110,10 @@ def test_content_that_was_there_and_was_not_found() -> None:
 
     assert verdict(0.5).cause == "AS501", "the first answer begins after a second"
     assert (verdict(5).cause, verdict(5).evidence) == ("AS902", "unexplained")
-    assert (verdict(601).cause, verdict(601).evidence) == ("AS201", "implied")
+    assert verdict(5).alternatives == ("AS503",)
+    assert (verdict(61).cause, verdict(61).alternatives) == ("AS902", ("AS503", "AS205"))
+    assert (verdict(301).cause, verdict(301).evidence) == ("AS205", "implied")
+    assert verdict(3_000).alternatives == ("AS503",)
     partly = last(session((0, prompt(*HEAD), 0), (5, prompt(*HEAD, "b"), 1024)))
     assert (partly.cause, partly.lost) == ("AS901", 3968 - 1024)
 

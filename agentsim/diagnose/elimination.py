@@ -134,7 +134,7 @@ def find_cause(row: RowFacts, memory: LaneMemory, clock: Clock, *, use_provider:
             return Finding("AS503", "implied", (), established, to_check)
         if row.model != parent.model:
             established.append("The model changed; each model has a cache of its own.")
-            extra = ("AS201" if (parent.ttl or FIVE_MINUTES) == FIVE_MINUTES else "AS202",) if expired == "yes" else ()
+            extra = (expiry_code(parent),) if expired == "yes" else ()
             return Finding("AS404", "implied", extra, established, to_check)
     if expired == "yes":
         if clock is DOCUMENTED_CLOCK:
@@ -193,9 +193,9 @@ def _too_early(row: RowFacts) -> bool:
 
 def expiry_code(parent: RowFacts) -> str:
     """The code of an expiry, by the lifetime that the entry had."""
-    if parent.ttl == ONE_HOUR:
-        return "AS202"
-    return "AS203" if parent.ttl_dropped else "AS201"
+    if parent.ttl_dropped and parent.ttl != ONE_HOUR:
+        return "AS203"
+    return {None: "AS201", FIVE_MINUTES: "AS201", ONE_HOUR: "AS202"}.get(parent.ttl, "AS206")
 
 
 def _growth(row: RowFacts, memory: LaneMemory, established: list[str], has_messages: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agentsim.diagnose.automatic import steps_of
 from agentsim.diagnose.facts import FIVE_MINUTES, ONE_HOUR, RowFacts
+from agentsim.providers import rules_for
 from agentsim.session import EventKind, Request, Session, Usage
 
 
@@ -21,7 +22,7 @@ def facts_of(session: Session) -> list[RowFacts]:
         row = _facts(request)
         row.events = tuple(events.get(request.id, ()))
         row.parent = by_id.get(request.parent) if request.parent is not None else None
-        row.ttl, row.ttl_dropped = lifetime(request.usage, row.parent)
+        row.ttl, row.ttl_dropped = lifetime(request.usage, row.parent, _tiers(request))
         sizes = dict(request.section_tokens)
         if head_tokens is None and ("tools" in sizes or "system" in sizes):
             head_tokens = sizes.get("tools", 0) + sizes.get("system", 0)
@@ -60,16 +61,34 @@ def _facts(request: Request) -> RowFacts:
     return row
 
 
-def lifetime(usage: Usage | None, parent: RowFacts | None) -> tuple[int | None, bool]:
+USUAL = (FIVE_MINUTES, ONE_HOUR)
+"""What the shorter and the longer lifetime are, in seconds, unless a provider's rules say otherwise."""
+
+
+def _tiers(request: Request) -> tuple[int, int]:
+    """The lifetimes of what a request says it wrote, the shorter and the longer."""
+    usage = request.usage
+    if request.provider == "anthropic" or usage is None or not (usage.write_5m or usage.write_1h):
+        return USUAL
+    try:
+        rules = rules_for(request.provider, request.model, request.start)
+    except ValueError:
+        return USUAL
+    return (rules.ttl_short, rules.ttl_long) if rules.matching == "breakpoint" else USUAL
+
+
+def lifetime(usage: Usage | None, parent: RowFacts | None, tiers: tuple[int, int] = USUAL) -> tuple[int | None, bool]:
     """The lifetime, in seconds, of the entry at the end of a request's prompt, and whether its lane had a longer one.
 
-    A request that wrote nothing keeps the entry it read, and so its parent's lifetime.
+    A request that wrote nothing keeps the entry it read, and so its parent's lifetime. ``tiers`` are the shorter and
+    the longer lifetime of its provider.
     """
+    short, long = tiers
     inherited = (parent.ttl, parent.ttl_dropped) if parent is not None else (None, False)
     if usage is None:
         return inherited
     if usage.write_5m:
-        return FIVE_MINUTES, inherited[0] == ONE_HOUR or inherited[1]
+        return short, inherited[0] == long or inherited[1]
     if usage.write_1h:
-        return ONE_HOUR, False
+        return long, False
     return inherited

@@ -336,3 +336,37 @@ def test_the_edge_of_an_hour(tmp_path: Path, gap: int, cause: str) -> None:
     log.call(9_000, 11_500, hour=True)
     (session,) = read_sessions([str(log.save(tmp_path / "s.jsonl"))])
     assert diagnose(session).verdicts[1].cause == cause
+
+
+@pytest.mark.parametrize(
+    ("written", "idle", "cause"),
+    [
+        ("write_5m", 400, "AS190"),  # half an hour has not passed
+        ("write_5m", 1_900, "AS206"),
+        ("write_1h", 1_900, "AS190"),  # nor has half a day
+        ("write_1h", 43_300, "AS206"),
+    ],
+)
+def test_the_lifetimes_of_rows_are_those_of_their_provider(written, idle, cause):
+    def row(name, at, **usage):
+        return Request(
+            id=name,
+            lane="main",
+            model="gpt-5.6-sol",
+            provider="openai",
+            start=at * 10**9,
+            end=(at + 1) * 10**9,
+            parent="a" if name == "b" else None,
+            usage=Usage(**usage),
+        )
+
+    first = row("a", 0, fresh=2, read=0, output=5, **{written: 30_000})
+    second = row("b", idle, fresh=2, read=0, output=5, **{written: 30_500})
+    session = Session(
+        id="s",
+        format="test",
+        completeness="usage",
+        lanes=(Lane(id="main", title="main"),),
+        requests=(first, second),
+    )
+    assert judge_rows(session)[1].cause == cause

@@ -184,7 +184,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to one request at a cache: the split of its input, its times and its price.
 
     ``cost`` is in picodollars, ``None`` where the model has no known price. ``equivalents`` is the input part of the
-    bill in micro-tokens of ordinary input (10**6 = one ordinary input token), ``None`` likewise.
+    bill in micro-tokens of ordinary input (10**6 = one ordinary input token), ``None`` likewise. ``stored`` is what the
+    request asked to be kept at a price, in token-seconds; ``storage_cost`` is its price, which is part of ``cost``.
+    ``host`` is which of several caches answered, where that is known.
     """
 
     request: Request
@@ -194,6 +196,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     end: int | None
     cost: int | None = None
     equivalents: int | None = None
+    stored: int = 0
+    storage_cost: int | None = 0
+    host: str | None = None
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):

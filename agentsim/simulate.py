@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from agentsim.prices import PriceBook
 
-Price = Callable[[Request, Usage], tuple[int | None, int | None]]
-"""Picodollars of a request, and its input in micro-tokens of ordinary input; ``None`` where unknown."""
+Price = Callable[[Request, Usage, int], tuple[int | None, int | None, int | None]]
+"""Picodollars of a request for its tokens, its input in micro-tokens of ordinary input, and picodollars for what it
+keeps stored (token-seconds); ``None`` where unknown."""
 
 
 def replay(session: Session, backend: CacheBackend, *, price: bool = True) -> Ledger:
@@ -97,30 +98,35 @@ def _time(arrival: tuple[int, Request]) -> int:
 def _pricing(price: bool) -> Price:
     if not price:
         return _unpriced
-    from agentsim.prices import cost, default_book, equivalents
+    from agentsim.prices import cost, default_book, equivalents, storage_cost
 
     book: PriceBook = default_book()
 
-    def priced(request: Request, usage: Usage) -> tuple[int | None, int | None]:
+    def priced(request: Request, usage: Usage, stored: int) -> tuple[int | None, int | None, int | None]:
         card = book.card_for(request, usage)
-        return (None, None) if card is None else (cost(card, usage), equivalents(card, usage))
+        if card is None:
+            return None, None, None if stored else 0
+        return cost(card, usage), equivalents(card, usage), storage_cost(card, stored) if stored else 0
 
     return priced
 
 
-def _unpriced(_request: Request, _usage: Usage) -> tuple[int | None, int | None]:
-    return None, None
+def _unpriced(_request: Request, _usage: Usage, stored: int) -> tuple[int | None, int | None, int | None]:
+    return None, None, None if stored else 0
 
 
 def _row(request: Request, served: Served, pricing: Price) -> Row:
     usage = served.usage
-    paid, equal = pricing(request, usage)
+    paid, equal, kept = pricing(request, usage, served.stored)
     return Row(
         request=request,
         usage=usage,
         start=request.start,
         first_token=request.first_token if served.first_token is None else served.first_token,
         end=request.end if served.end is None else served.end,
-        cost=paid,
+        cost=None if paid is None or kept is None else paid + kept,
         equivalents=equal,
+        stored=served.stored,
+        storage_cost=kept,
+        host=served.host,
     )

@@ -105,7 +105,7 @@ def _check_names(scenario: ScenarioFile, text: str, file: str) -> None:
     except ValueError as error:
         line = line_of(text, ("model", "provider"))
         raise ScenarioError(
-            f"model.provider: {error}", file=file, line=line, remedy="use anthropic, deepseek or openai"
+            f"model.provider: {error}", file=file, line=line, remedy="'agentsim providers' lists them"
         ) from None
 
 

@@ -17,7 +17,9 @@ class Served(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ``hit`` is how many leading blocks of its prompt were read from the cache (0: none), and ``hit_owner`` the id of the
     request that wrote that entry. ``written`` are the lengths (in blocks) of the prefixes that it wrote. ``rejected``
     says why the provider refused the request: it then consumed nothing and changed nothing. ``first_token`` and ``end``
-    are times (nanoseconds, UTC) that the backend decided itself; ``None`` leaves those of the request.
+    are times (nanoseconds, UTC) that the backend decided itself; ``None`` leaves those of the request. ``stored`` is
+    what the request asked to be kept at a price, in token-seconds. ``host`` is which of several caches answered, where
+    the backend has several.
     """
 
     usage: Usage
@@ -27,6 +29,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rejected: str | None = None
     first_token: int | None = None
     end: int | None = None
+    stored: int = 0
+    host: str | None = None
 
 
 class CacheBackend(Protocol):

@@ -1,5 +1,6 @@
 """A provider that keeps every prompt by itself and reads the longest prefix it has seen (matching mode
-``longest_prefix``), counted in whole multiples of a quantum above a minimum. Nothing is billed for writing.
+``longest_prefix``), counted in whole multiples of a quantum above a minimum. Nothing is billed for writing, unless a
+request asks for the long lifetime where the provider lets it choose (``ttl_chosen``).
 
 A prefix ends where a block ends: what two blocks have in common inside is not counted, because a prompt does not tell.
 Each prefix lives from its last use; reading a longer one uses it too.
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from agentsim.backends import Served
 from agentsim.prompt import Prompt
-from agentsim.providers import ProviderRules
+from agentsim.providers import ProviderRules, bare_name
 from agentsim.session import Request, Usage
 
 SECOND = 10**9
@@ -22,10 +23,11 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 class _Run:
     """Consecutive prefixes that one request was the first to send. They live and are refreshed together."""
 
-    __slots__ = ("before", "owner", "readable", "used")
+    __slots__ = ("before", "life", "owner", "readable", "used")
 
-    def __init__(self, before: _Run | None, owner: str, readable: int, used: int) -> None:
+    def __init__(self, before: _Run | None, owner: str, readable: int, used: int, life: int) -> None:
         self.before = before
+        self.life = life
         self.owner = owner
         self.readable = readable
         self.used = used
@@ -39,7 +41,7 @@ class LongestPrefixProvider:
 
     def __init__(self, rules: ProviderRules | None = None) -> None:
         self._rules = rules
-        self._known: dict[tuple[str, str, int], ProviderRules] = {}
+        self._known: dict[tuple[str, str, int, bool], ProviderRules] = {}
         self._runs: dict[Key, dict[bytes, _Run]] = {}
         self._now: int | None = None
 
@@ -52,18 +54,24 @@ class LongestPrefixProvider:
             raise ValueError("requests must be served in the order of their start")
         self._now = now
         rules = self.rules_of(request, now)
+        output = None if request.usage is None else request.usage.output
+        if not _is_cached(request, rules):
+            return Served(usage=Usage(fresh=prompt.tokens, read=0, output=output))
         runs = self._runs.setdefault(_key(request, rules), {})
-        life = rules.ttl_short * SECOND
-        found, length = _find(runs, prompt, now, life)
+        life = _life(prompt, rules)
+        found, length = _find(runs, prompt, now)
         run = found
         while run is not None and run.used < now:
             run.used = now
             run = run.before
-        written = self._keep(runs, request, prompt, now, rules, found, length)
+        written = self._keep(runs, request, prompt, now, rules, found, length, life)
         read = _counted(prompt.tokens_until(length), rules)
-        output = None if request.usage is None else request.usage.output
+        new = prompt.tokens - read
+        usage = Usage(fresh=new, read=read, output=output)
+        if life > rules.ttl_short * SECOND and rules.write_fee != "none":
+            usage = Usage(fresh=0, write_1h=new, read=read, output=output)
         return Served(
-            usage=Usage(fresh=prompt.tokens - read, read=read, output=output),
+            usage=usage,
             hit=length if read else 0,
             hit_owner=found.owner if found is not None and read else None,
             written=written,
@@ -74,21 +82,32 @@ class LongestPrefixProvider:
         if request.prompt is None:
             return 0
         rules = self.rules_of(request, now)
+        if not _is_cached(request, rules):
+            return 0
         runs = self._runs.get(_key(request, rules), {})
-        _, length = _find(runs, request.prompt, now, rules.ttl_short * SECOND)
+        _, length = _find(runs, request.prompt, now)
         return _counted(request.prompt.tokens_until(length), rules)
+
+    def forget(self, request: Request, keep: int, now: int) -> None:
+        """Lose what is kept of a request's prompt behind its first ``keep`` blocks, as an early eviction does."""
+        if request.prompt is None:
+            return
+        runs = self._runs.get(_key(request, self.rules_of(request, now)), {})
+        for length in range(len(request.prompt), keep, -1):
+            runs.pop(request.prompt.chain(length), None)
 
     def rules_of(self, request: Request, now: int) -> ProviderRules:
         """The rules in force for a request. Raises ValueError where its provider's cache does not work like this."""
         if self._rules is not None:
             return self._rules
-        key = (request.provider, request.model, now // _DAY)
+        marked = request.prompt is not None and bool(request.prompt.breakpoints)
+        key = (request.provider, request.model, now // _DAY, marked)
         rules = self._known.get(key)
         if rules is None:
             from agentsim.providers.library import load_rules  # reading the file
 
             # By the provider and not by the model's name: this is how its API counts, whatever it serves.
-            rules = self._known[key] = load_rules(request.provider).resolve(request.model, now, None)
+            rules = self._known[key] = load_rules(request.provider).resolve(bare_name(request.model), now, None, marked)
             if rules.matching != "longest_prefix":
                 raise ValueError(f"the rules of {request.provider} match by {rules.matching}")
         return rules
@@ -102,6 +121,7 @@ class LongestPrefixProvider:
         rules: ProviderRules,
         before: _Run | None,
         length: int,
+        life: int,
     ) -> tuple[int, ...]:
         """Keep every longer prefix of the prompt, from the time at which it can be read."""
         if length == len(prompt):
@@ -111,11 +131,11 @@ class LongestPrefixProvider:
             readable = request.end
         if readable is None:
             readable = now + rules.first_token_after * SECOND
-        run = _Run(before, request.id, readable, now)
+        run = _Run(before, request.id, readable, now, life)
         for end in range(length + 1, len(prompt) + 1):
             digest = prompt.chain(end)
             old = runs.get(digest)
-            if old is None or old.readable > readable or now > old.used + rules.ttl_short * SECOND:
+            if old is None or old.readable > readable or now > old.used + old.life:
                 runs[digest] = run
         return (len(prompt),)
 
@@ -125,11 +145,23 @@ def _counted(tokens: int, rules: ProviderRules) -> int:
     return tokens - tokens % rules.quantum if tokens >= rules.minimum else 0
 
 
-def _find(runs: dict[bytes, _Run], prompt: Prompt, now: int, life: int) -> tuple[_Run | None, int]:
+def _is_cached(request: Request, rules: ProviderRules) -> bool:
+    """False for a request that did not opt in where its provider asks for that."""
+    return not rules.needs_setting or any(name == rules.needs_setting for name, _ in request.settings)
+
+
+def _life(prompt: Prompt, rules: ProviderRules) -> int:
+    """How long what the request sends is kept after its last use, in nanoseconds."""
+    if rules.ttl_chosen and any(marker.ttl > rules.ttl_short for marker in prompt.breakpoints):
+        return rules.ttl_long * SECOND
+    return rules.ttl_short * SECOND
+
+
+def _find(runs: dict[bytes, _Run], prompt: Prompt, now: int) -> tuple[_Run | None, int]:
     """The longest prefix of the prompt that can be read now, and its length in blocks. Changes nothing."""
     for length in range(len(prompt), 0, -1):
         run = runs.get(prompt.chain(length))
-        if run is not None and run.readable <= now <= run.used + life:
+        if run is not None and run.readable <= now <= run.used + run.life:
             return run, length
     return None, 0
 

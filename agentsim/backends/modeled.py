@@ -59,7 +59,7 @@ class ModeledProvider:
         self._profile = profile
         self._scope = scope
         self._stores: dict[str, PrefixStore] = {}
-        self._known_rules: dict[tuple[str, str, int], ProviderRules] = {}
+        self._known_rules: dict[tuple[str, str, int, bool], ProviderRules] = {}
         self._known_spaces: dict[tuple[str, str, int, Pairs], Spaces] = {}
 
     def serve(self, request: Request, now: int) -> Served:
@@ -76,16 +76,26 @@ class ModeledProvider:
             hit=0 if hit is None else hit.length,
             hit_owner=None if hit is None else hit.owner,
             written=written,
+            stored=_stored(asked, written) if asked.rules.storage != "none" else 0,
         )
+
+    def forget(self, request: Request, keep: int, now: int) -> None:
+        """Lose what is kept of a request's prompt behind its first ``keep`` blocks, as an early eviction does."""
+        if request.prompt is None:
+            return
+        address = self.ask(request, now).address
+        for length in range(len(request.prompt), keep, -1):
+            address.space_at(length).entries.pop(address.chain(length), None)
 
     def rules_of(self, request: Request, now: int) -> ProviderRules:
         """The rules in force for a request at a time."""
         if self._rules is not None:
             return self._rules
-        key = (request.provider, request.model, now // _DAY)
+        marked = request.prompt is not None and bool(request.prompt.breakpoints)
+        key = (request.provider, request.model, now // _DAY, marked)
         rules = self._known_rules.get(key)
         if rules is None:
-            rules = rules_for(request.provider, request.model, now, self._profile)
+            rules = rules_for(request.provider, request.model, now, self._profile, marked=marked)
             if rules.matching != "breakpoint":
                 raise ValueError(f"the cache of {request.provider} does not match at breakpoints")
             self._known_rules[key] = rules
@@ -182,7 +192,8 @@ class ModeledProvider:
         """What the request is billed for when it reads ``hit``.
 
         Read up to the hit (A), the long-lived price from there to the last long-lived breakpoint behind it (B), the
-        short-lived price from there to the last breakpoint (C), and what follows as ordinary input.
+        short-lived price from there to the last breakpoint (C), and what follows as ordinary input. Where writing has
+        no price of its own, all that was not read is ordinary input.
         """
         prompt = asked.address.prompt
         total = prompt.tokens + asked.rules.closing
@@ -195,6 +206,8 @@ class ModeledProvider:
                     long_end = max(read, prompt.tokens_until(marker.position + 1))
                     break
         output = None if request.usage is None else request.usage.output
+        if asked.rules.write_fee == "none":
+            return Usage(fresh=total - read, write_5m=0, write_1h=0, read=read, output=output)
         return Usage(fresh=total - last, write_5m=last - long_end, write_1h=long_end - read, read=read, output=output)
 
     def entry_of(self, request: Request, asked: Asked, length: int, ttl: int) -> Entry:
@@ -244,6 +257,12 @@ def identities_of(request: Request, rules: ProviderRules, scope: str) -> Sequenc
                 pairs.append((rule.name, value))
         identities.append((scope, request.model, index, tuple(pairs)))
     return identities
+
+
+def _stored(asked: Asked, written: Sequence[int]) -> int:
+    """Token-seconds of the new entries: each keeps its whole prefix for its whole lifetime."""
+    lives = {marker.position + 1: marker.ttl for marker in asked.usable}
+    return sum(asked.address.prompt.tokens_until(length) * lives[length] for length in written)
 
 
 def _position(marker: Breakpoint) -> int:

@@ -8,39 +8,64 @@ from agentsim.session import Request, Usage
 
 
 class RoutedProvider:
-    """A :class:`agentsim.backends.CacheBackend` that hands each request to the mechanism that its rules match by.
+    """A :class:`agentsim.backends.CacheBackend` that hands each request to the mechanism that its rules ask for.
 
-    ``profile`` is used where the rules of a provider have it. Deterministic.
+    A request with breakpoints may follow other rules than one without. ``profile`` is used where the rules of a
+    provider have it. Deterministic.
     """
 
     def __init__(self, *, profile: str | None = None) -> None:
         self._profile = profile
-        self._by_matching: dict[str, CacheBackend] = {}
-        self._known: dict[tuple[str, str], CacheBackend] = {}
+        self._made: dict[tuple[str, ...], CacheBackend] = {}
+        self._known: dict[tuple[str, str, bool], CacheBackend] = {}
 
     def serve(self, request: Request, now: int) -> Served:
         """See :meth:`agentsim.backends.CacheBackend.serve`. Raises ValueError for a provider without known rules."""
         if request.prompt is None:
             return Served(usage=request.usage or Usage())
-        key = (request.provider, request.model)
+        return self._backend_of(request, now).serve(request, now)
+
+    def forget(self, request: Request, keep: int, now: int) -> None:
+        """Lose what is kept of a request's prompt behind its first ``keep`` blocks, where that may happen early."""
+        if request.prompt is not None:
+            forget = getattr(self._backend_of(request, now), "forget", None)
+            if forget is not None:
+                forget(request, keep, now)
+
+    def _backend_of(self, request: Request, now: int) -> CacheBackend:
+        marked = request.prompt is not None and bool(request.prompt.breakpoints)
+        key = (request.provider, request.model, marked)
         backend = self._known.get(key)
         if backend is None:
-            backend = self._known[key] = self._backend_for(rules_for(request.provider, request.model, now))
-        return backend.serve(request, now)
+            rules = rules_for(request.provider, request.model, now, marked=marked)
+            backend = self._known[key] = self._backend_for(rules)
+        return backend
 
     def _backend_for(self, rules: ProviderRules) -> CacheBackend:
-        found = self._by_matching.get(rules.matching)
+        # An engine is one machine with one model; a provider's mechanism looks the rules of each request up itself.
+        own = rules.eviction != "lifetime"
+        key = (rules.eviction, rules.provider, rules.model) if own else (rules.matching,)
+        found = self._made.get(key)
         if found is None:
-            found = self._by_matching[rules.matching] = _made(rules.matching, self._profile)
+            found = self._made[key] = backend_for(rules, profile=self._profile)
         return found
 
 
-def _made(matching: str, profile: str | None) -> CacheBackend:
-    if matching == "longest_prefix":
+def backend_for(rules: ProviderRules, *, profile: str | None = None) -> CacheBackend:
+    """A backend of the mechanism that rules ask for. It follows the rules of each request, or those of one engine."""
+    if rules.eviction == "slot" or rules.matching == "slot":
+        from agentsim.backends.slots import SlotCache
+
+        return SlotCache(rules)
+    if rules.eviction == "lru":
+        from agentsim.backends.engine_cache import EngineCache
+
+        return EngineCache(rules, rules.capacity or None)
+    if rules.matching == "longest_prefix":
         from agentsim.backends.longest_prefix import LongestPrefixProvider
 
         return LongestPrefixProvider()
-    if matching == "unit":
+    if rules.matching == "unit":
         from agentsim.backends.units import UnitProvider
 
         return UnitProvider()

@@ -74,6 +74,12 @@ class UnitProvider:
         _, length = self._find(request.model, request.prompt, now, rules)
         return _whole(request.prompt.tokens_until(length), rules.quantum)
 
+    def forget(self, request: Request, keep: int, now: int) -> None:
+        """Lose what is kept of a request's prompt behind its first ``keep`` blocks, as an early eviction does."""
+        for length in range(len(request.prompt or ()), keep, -1):
+            assert request.prompt is not None
+            self._units.pop((request.model, request.prompt.chain(length)), None)
+
     def _rules_of(self, request: Request, now: int) -> ProviderRules:
         if self._rules is not None:
             return self._rules

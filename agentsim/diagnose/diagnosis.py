@@ -9,7 +9,7 @@ from agentsim.diagnose.facts import LaneMemory, RowFacts
 from agentsim.diagnose.from_session import facts_of
 from agentsim.diagnose.rows import judge_row
 from agentsim.diagnose.totals import Totals, add_up, in_equivalents, price_of_loss, price_of_unlogged, unlogged_base
-from agentsim.prices import default_book
+from agentsim.prices import default_book, storage_cost
 from agentsim.session import Row, Session, Usage
 from agentsim.verdict import Verdict
 
@@ -96,15 +96,21 @@ def _with_content(session: Session, verdicts: list[Verdict]) -> list[Verdict]:
     return result
 
 
-def _modeled(session: Session) -> dict[str, Usage]:
-    """What the modeled provider bills for requests with a prompt whose usage was not reported, by id."""
+def _modeled(session: Session) -> dict[str, Row]:
+    """What the modeled provider makes of requests with a prompt whose usage was not reported, by id.
+
+    Nothing where no rules are known for one of their providers.
+    """
     if all(request.prompt is None or request.usage is not None for request in session.requests):
         return {}
-    from agentsim.backends.modeled import ModeledProvider
+    from agentsim.backends.routed import RoutedProvider
     from agentsim.simulate import scan
 
-    rows = scan(session, ModeledProvider(), price=False).rows
-    return {row.request.id: row.usage for row in rows if row.request.usage is None}
+    try:
+        rows = scan(session, RoutedProvider(), price=False).rows
+    except ValueError:
+        return {}
+    return {row.request.id: row for row in rows if row.request.usage is None}
 
 
 def _priced(session: Session, verdicts: list[Verdict], by_bodies: bool) -> Diagnosis:
@@ -114,10 +120,13 @@ def _priced(session: Session, verdicts: list[Verdict], by_bodies: bool) -> Diagn
     priced: list[Verdict] = []
     unlogged_cost = 0
     for request, verdict in zip(session.requests, verdicts, strict=True):
-        usage = request.usage or modeled.get(request.id) or Usage()
+        row = modeled.get(request.id)
+        usage = request.usage or (row.usage if row is not None else Usage())
         billed = request if request.usage is not None else msgspec.structs.replace(request, usage=usage)
         card = book.card_for(billed)
         cost, equivalents = book.price(billed)
+        stored = row.stored if row is not None else 0
+        kept = storage_cost(card, stored) if card is not None else None if stored else 0
         if card is not None:
             if verdict.kind == "miss" and verdict.lost_cost is None:
                 lost_cost = price_of_loss(verdict.lost, usage, card)
@@ -135,8 +144,11 @@ def _priced(session: Session, verdicts: list[Verdict], by_bodies: bool) -> Diagn
                 start=request.start,
                 first_token=request.first_token,
                 end=request.end,
-                cost=cost,
+                cost=None if cost is None or kept is None else cost + kept,
                 equivalents=equivalents,
+                stored=stored,
+                storage_cost=kept,
+                host=row.host if row is not None else None,
             )
         )
         priced.append(verdict)

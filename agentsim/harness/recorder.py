@@ -86,6 +86,8 @@ class Recorder:
         before it, and the one that it makes."""
         usage = served.usage
         cost, equivalents = self.price(request, usage)
+        kept = _price_of_storage(request, served) if served.stored and cost is not None else 0
+        cost = None if cost is None or kept is None else cost + kept
         meter = self.meter
         add(meter.sums_of(request.purpose), usage, cost, equivalents)
         start = request.start or 0
@@ -97,7 +99,7 @@ class Recorder:
         if compacting is not None:
             add(compacting.summary, usage, cost, equivalents)
         if self.keep:
-            self._keep(request, served, cost, equivalents)
+            self._keep(request, served, cost, equivalents, kept)
         return cost
 
     def inside(self, request: Request, usage: Usage, compacting: CompactionMeter) -> tuple[int | None, int | None]:
@@ -119,7 +121,9 @@ class Recorder:
         self.requests[-1] = request
         self.rows[-1] = msgspec.structs.replace(row, request=request, cost=total, equivalents=equal)
 
-    def _keep(self, request: Request, served: Served, cost: int | None, equivalents: int | None) -> None:
+    def _keep(
+        self, request: Request, served: Served, cost: int | None, equivalents: int | None, kept: int | None
+    ) -> None:
         request = msgspec.structs.replace(request, usage=served.usage)
         for event in self._announced.pop(request.lane, ()):
             self.events.append(msgspec.structs.replace(event, before=request.id))
@@ -133,6 +137,9 @@ class Recorder:
                 end=request.end,
                 cost=cost,
                 equivalents=equivalents,
+                stored=served.stored,
+                storage_cost=kept,
+                host=served.host,
             )
         )
         if served.hit_owner is not None and served.hit_owner != request.id:
@@ -143,6 +150,13 @@ class Recorder:
         for lane in sorted(self._announced):
             self.events += self._announced[lane]
         self._announced.clear()
+
+
+def _price_of_storage(request: Request, served: Served) -> int | None:
+    from agentsim.prices import default_book, storage_cost
+
+    card = default_book().card_for(request, served.usage)
+    return None if card is None else storage_cost(card, served.stored)
 
 
 def priced() -> Price:

@@ -84,18 +84,13 @@ def simulate(plan: Plan, backend: CacheBackend | None = None, *, keep: bool = Tr
 
 
 def backend_for(plan: Plan) -> CacheBackend:
-    """The modeled provider whose way of matching the rules name. Raises ValueError where no rules are known."""
+    """The modeled provider of a plan. Raises ValueError where no rules are known."""
     from agentsim.providers import rules_for
 
-    matching = rules_for(plan.provider, plan.model, plan.start).matching
-    if matching == "unit":
-        from agentsim.backends.units import UnitProvider
+    if rules_for(plan.provider, plan.model, plan.start).matching != "breakpoint":
+        from agentsim.backends.routed import RoutedProvider
 
-        return UnitProvider()
-    if matching == "longest_prefix":
-        from agentsim.backends.longest_prefix import LongestPrefixProvider
-
-        return LongestPrefixProvider()
+        return RoutedProvider()
     return ModeledProvider()
 
 

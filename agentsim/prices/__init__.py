@@ -7,7 +7,7 @@ such requests as "not priced", never as free.
 
 from agentsim.prices.billing import billable_usage, billed_parts
 from agentsim.prices.book import PriceBook, default_book, rate_card
-from agentsim.prices.card import RateCard, cost, equivalents, input_cost
+from agentsim.prices.card import RateCard, cost, equivalents, input_cost, storage_cost
 
 __all__ = [
     "PriceBook",
@@ -19,4 +19,5 @@ __all__ = [
     "equivalents",
     "input_cost",
     "rate_card",
+    "storage_cost",
 ]

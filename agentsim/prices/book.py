@@ -140,7 +140,7 @@ class PriceBook:
                 factor = (factor[0] * modifier.numerator, factor[1] * modifier.denominator)
             elif question[0] != "region":  # no surcharge known for a region: none asked
                 return ()
-        return _cards(prices, factor)
+        return _cards(prices, factor, model.storage)
 
     def _modifier(self, provider: str, model: str, question: tuple[str, str], when: int | None) -> Modifier | None:
         return next((m for m in self._modifiers if m.applies(provider, model, question, when)), None)
@@ -176,21 +176,26 @@ def _resolve(model: Model, when: int | None, context: dict[str, str]) -> tuple[P
     return Prices(**fields), [(n, v) for n, v in context.items() if n not in covered]  # type: ignore[arg-type]
 
 
-def _cards(prices: Prices, factor: tuple[int, int]) -> Tiers:
+def _cards(prices: Prices, factor: tuple[int, int], storage: int | None) -> Tiers:
     fields = {name: steps for name in Prices.__struct_fields__ if (steps := getattr(prices, name)) is not None}
     thresholds = sorted({start for steps in fields.values() for start, _ in steps}, reverse=True)
-    return tuple((threshold, _card(fields, threshold, factor)) for threshold in thresholds)
+    return tuple((threshold, _card(fields, threshold, factor, storage)) for threshold in thresholds)
 
 
-def _card(fields: dict[str, tuple[tuple[int, int], ...]], threshold: int, factor: tuple[int, int]) -> Card:
-    """The card of one tier; ``None`` when the factor leaves a price finer than a picodollar a token."""
+def _card(
+    fields: dict[str, tuple[tuple[int, int], ...]], threshold: int, factor: tuple[int, int], storage: int | None
+) -> Card:
+    """The card of one tier; ``None`` when the factor leaves a price finer than a picodollar a token.
+
+    What is stored costs the same whatever the tier and the way of processing.
+    """
     values: dict[str, int] = {}
     for name, steps in fields.items():
         base = next(price for start, price in reversed(steps) if start <= threshold)
         values[name], rest = divmod(base * factor[0], factor[1])
         if rest:
             return None
-    return RateCard(**values)
+    return RateCard(**values, storage=storage)
 
 
 @cache

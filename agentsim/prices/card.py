@@ -9,12 +9,16 @@ from agentsim.session import Usage
 MICRO_TOKENS = 10**6
 """Micro-tokens in a token of ordinary input."""
 
+HOUR = 3600
+"""Seconds."""
+
 
 class RateCard(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Prices in picodollars a token, for one model at one time, prompt size and way of processing.
 
     ``None`` where the provider names no such price. Reads are then billed as ordinary input, and so are writes where
-    a provider has no price for any write (it charges nothing extra for them).
+    a provider has no price for any write (it charges nothing extra for them). ``storage`` is for keeping a token an
+    hour, where a provider asks for that.
     """
 
     fresh: int
@@ -22,6 +26,7 @@ class RateCard(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     read: int | None = None
     write_5m: int | None = None
     write_1h: int | None = None
+    storage: int | None = None
 
 
 def input_cost(card: RateCard, usage: Usage) -> int | None:
@@ -58,6 +63,16 @@ def cost(card: RateCard, usage: Usage) -> int | None:
             return None
         paid = 0
     return paid + (usage.output or 0) * card.output
+
+
+def storage_cost(card: RateCard, token_seconds: int) -> int | None:
+    """Picodollars for keeping tokens for a time, rounded half to even; ``None`` where the price is not known."""
+    if not token_seconds:
+        return 0
+    if card.storage is None:
+        return None
+    whole, rest = divmod(token_seconds * card.storage, HOUR)
+    return whole + (2 * rest > HOUR or (2 * rest == HOUR and whole % 2 == 1))
 
 
 def equivalents(card: RateCard, usage: Usage) -> int | None:

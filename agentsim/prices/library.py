@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -46,6 +47,7 @@ def compile_table(toml: str) -> Table:
     return Table(
         providers=tuple(_provider(provider, additions) for provider in providers),
         modifiers=tuple(_modifier(entry) for entry in additions.get("modifier", ())),
+        aliases={name: entry["provider"] for entry in additions.get("alias", ()) for name in entry["names"]},
     )
 
 
@@ -61,6 +63,9 @@ def _provider(provider: Any, additions: Mapping[str, Any]) -> Provider:
     for entry in additions.get("hour_write", ()):
         if provider.id in entry["providers"]:
             models = [_with_hour_write(model, entry) for model in models]
+    for entry in additions.get("storage", ()):
+        if entry["provider"] == provider.id:
+            models = [_with_storage(model, entry) for model in models]
     return Provider(
         id=provider.id,
         match=_optional_clause(provider.provider_match),
@@ -195,7 +200,10 @@ def _with_hour_write(model: Model, entry: Mapping[str, Any]) -> Model:
     periods = tuple(
         msgspec.structs.replace(period, prices=_hour_write(period.prices, factor)) for period in model.periods
     )
-    return msgspec.structs.replace(model, periods=periods)
+    variants = tuple(
+        msgspec.structs.replace(variant, prices=_hour_write(variant.prices, factor)) for variant in model.variants
+    )
+    return msgspec.structs.replace(model, periods=periods, variants=variants)
 
 
 def _hour_write(prices: Prices, factor: Fraction) -> Prices:
@@ -205,6 +213,12 @@ def _hour_write(prices: Prices, factor: Fraction) -> Prices:
     if any(price.denominator != 1 for _, price in steps):
         return prices
     return msgspec.structs.replace(prices, write_1h=tuple((start, int(price)) for start, price in steps))
+
+
+def _with_storage(model: Model, entry: Mapping[str, Any]) -> Model:
+    if not re.search(entry["models"], model.id):
+        return model
+    return msgspec.structs.replace(model, storage=_per_token(Decimal(entry["hour"])))
 
 
 def _modifier(entry: Mapping[str, Any]) -> Modifier:

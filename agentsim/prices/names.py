@@ -33,18 +33,22 @@ class Directory:
 
     def __init__(self, table: Table) -> None:
         self._providers = {provider.id: provider for provider in table.providers}
+        self._aliases = table.aliases
         self._models: dict[str, tuple[Model, ...]] = {}
 
     def find(self, provider: str, name: str) -> tuple[str, Model] | None:
         """The provider whose price applies and the model, or ``None`` when no such model is known.
 
-        The provider's own list is tried first. A log that names a model of somebody else's (requests through a
-        gateway that speaks another maker's protocol) gets the list price of that model's maker.
+        The provider's own list is tried first. A log of a known provider that names a model of somebody else's
+        (requests through a gateway that speaks another maker's protocol) gets the list price of that model's maker.
+        Somebody of whom nothing is known gets no price at all: an engine may serve a model of any name.
         """
         if not name or len(name) > LONGEST:
             return None
         named = self._provider(provider)
-        if named is not None and (found := self._find(named, name)):
+        if named is None:
+            return None
+        if found := self._find(named, name):
             return found
         head, slash, rest = name.partition("/")
         prefixed = self._provider(head) if slash else None
@@ -58,10 +62,11 @@ class Directory:
 
     def _provider(self, name: str) -> Provider | None:
         name = name.strip().lower()
-        if found := self._providers.get(name):
-            return found
+        name = self._aliases.get(name, name)
         if not name:
             return None
+        if found := self._providers.get(name):
+            return found
         return next((p for p in self._providers.values() if p.match is not None and p.match.matches(name)), None)
 
     def _find(self, provider: Provider, name: str) -> tuple[str, Model] | None:

@@ -94,12 +94,16 @@ class Variant(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Model(msgspec.Struct, frozen=True, array_like=True):
-    """A model of a provider. Without periods it is known and has no exact price for each token."""
+    """A model of a provider. Without periods it is known and has no exact price for each token.
+
+    ``storage`` is the price of keeping a token for an hour, in picodollars, where there is one.
+    """
 
     id: str
     match: Clause
     periods: tuple[Period, ...] = ()
     variants: tuple[Variant, ...] = ()
+    storage: int | None = None
 
 
 class Modifier(msgspec.Struct, frozen=True, array_like=True):
@@ -139,6 +143,8 @@ class Table(msgspec.Struct, frozen=True, array_like=True):
 
     providers: tuple[Provider, ...]
     modifiers: tuple[Modifier, ...]
+    aliases: dict[str, str] = {}
+    """Other names of providers, in lower case."""
 
 
 MODELS = msgspec.msgpack.Decoder(tuple[Model, ...])

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from agentsim.providers.rules import Figure, ProviderRules, SettingRule
 
-__all__ = ["Figure", "ProviderRules", "SettingRule", "forget_resolved", "rules_for"]
+__all__ = ["Figure", "ProviderRules", "SettingRule", "bare_name", "forget_resolved", "rules_for"]
 
 _DAY = 24 * 3600 * 10**9
 

@@ -31,6 +31,8 @@ NEUTRAL: dict[str, object] = {
     "usage": "inside",
     "write_fee": "by_lifetime",
     "storage": "none",
+    "scope": "organization",
+    "ttl_chosen": False,
     "needs_setting": "",
     "eviction": "lifetime",
     "capacity": 0,

@@ -59,7 +59,10 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
 
     ``usage`` says whether a response counts cached tokens ``apart`` from its input or ``inside`` it. With
     ``write_fee`` ``none`` what is written costs what ordinary input does. ``storage`` says whether keeping an entry is
-    billed by tokens and hours. Where ``needs_setting`` names a setting, a request without it is not cached at all.
+    billed by tokens and hours, ``scope`` who shares one. With ``ttl_chosen`` a request may ask for the long lifetime
+    although entries are not at breakpoints: the breakpoint that it carries then only says so. Where ``needs_setting``
+    names a setting, a request without it is not cached at all.
+
     ``eviction`` is what ends an entry: its lifetime, want of room (``capacity`` tokens; 0: not known), or the next
     request in its slot (``slots`` of them; a request takes one that shares more than ``slot_similarity`` percent of
     its prompt). With a ``checkpoint_step`` a slot can only go back to a multiple of so many tokens.
@@ -99,6 +102,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     usage: Literal["apart", "inside"] = "inside"
     write_fee: Literal["by_lifetime", "none"] = "by_lifetime"
     storage: Literal["none", "token_hours"] = "none"
+    scope: Literal["organization", "workspace", "server"] = "organization"
+    ttl_chosen: bool = False
     needs_setting: str = ""
     eviction: Literal["lifetime", "lru", "slot"] = "lifetime"
     capacity: Count = 0

@@ -191,8 +191,6 @@ def test_models_that_the_library_lacks(model, read):
         ("anthropic", "global.anthropic.claude-fable-5-2"),
         ("anthropic", "claude-fable-5-2@20261105"),
         ("anthropic", "claude-fable-5-2-latest"),
-        ("some-gateway", "claude-fable-5-2"),
-        ("", "claude-fable-5-2"),
         ("openrouter/anthropic", "claude-fable-5-2"),
     ],
 )
@@ -200,6 +198,28 @@ def test_spellings_of_one_model(provider, name):
     card = BOOK.card(provider, name, at("2026-11-20T00:00:00"), 1_000)
     assert card is not None
     assert (card.fresh, card.read) == (8 * MILLION, 200_000)
+
+
+@pytest.mark.parametrize("provider", ["engine", "ollama", "vllm", "sglang", "some-gateway", "unknown", ""])
+@pytest.mark.parametrize("name", ["claude-fable-5-2", "gpt-5.5", "anthropic/claude-fable-5-2", "deepseek-flash"])
+def test_an_engine_or_a_stranger_has_no_price_whatever_its_model_is_called(provider, name):
+    assert BOOK.card(provider, name, at("2026-11-20T00:00:00"), 1_000) is None
+
+
+@pytest.mark.parametrize(
+    ("other", "own", "name"),
+    [
+        ("bedrock", "aws", "us.anthropic.claude-opus-5-v1:0"),
+        ("vertex", "google", "claude-opus-5-5"),
+        ("gemini", "google", "gemini-2.5-pro"),
+        ("kimi", "moonshotai", "kimi-k3"),
+        ("xai", "x-ai", "grok-4.7"),
+        ("openai-codex", "openai", "gpt-5.5"),
+    ],
+)
+def test_a_provider_has_its_prices_under_its_other_names(other, own, name):
+    when = at("2026-11-20T00:00:00")
+    assert BOOK.card(other, name, when, 1_000) == BOOK.card(own, name, when, 1_000) is not None
 
 
 def test_another_makers_model_behind_the_same_protocol_has_its_makers_price():

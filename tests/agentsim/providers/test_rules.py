@@ -109,28 +109,54 @@ def test_an_unknown_provider_or_profile_is_named():
         rules_for("anthropic", "claude-opus-5", None, "seance_log")
 
 
+SMALL = """provider = "acme"
+read_until = 2026-11-20
+
+[[matching]]
+value = "breakpoint"
+source = "a page of the provider's documentation"
+confidence = "high"
+
+[[lookback]]
+value = 20
+source = "a page of the provider's documentation"
+confidence = "high"
+"""
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("value = 20", "value = '20'", "rules.toml:24: lookback.0.value: expected `int`, got `str`"),
-        ("value = 20", "value = -20", "rules.toml:24: lookback.0.value: expected `int` >= 0"),
-        ("[[lookback]]", "[[look_back]]", "rules.toml:23: look_back: no rule is called so"),
-        (
-            'confidence = "high"',
-            'confidence = "sure"',
-            "rules.toml:16: matching.0.confidence: invalid enum value",
-        ),
-        ('confidence = "high"', 'certainty = "high"', "rules.toml:16: matching.0.certainty: no key is called so here"),
-        ("[[lookback]]", "[[lookback]", "rules.toml:23: not TOML: "),
+        ("value = 20", "value = '20'", "rules.toml:10: lookback.0.value: expected `int`, got `str`"),
+        ("value = 20", "value = true", "rules.toml:10: lookback.0.value: expected `int`, got `bool`"),
+        ("value = 20", "value = -20", "rules.toml:10: lookback.0.value: expected `int` >= 0"),
+        ("[[lookback]]", "[[look_back]]", "rules.toml:9: look_back: no rule is called so"),
+        ("[[lookback]]", "[lookback]", "rules.toml:9: lookback: not a list of tables"),
+        ('confidence = "high"', 'confidence = "sure"', "rules.toml:7: matching.0.confidence: invalid enum value"),
+        ('confidence = "high"', 'certainty = "high"', "rules.toml:7: matching.0.certainty: no key is called so here"),
+        ('confidence = "high"', "", "rules.toml:4: matching.0: 'confidence' is missing"),
+        ("[[lookback]]", "[[lookback]", "rules.toml:9: not TOML: "),
         ("read_until = 2026-11-20", "", "rules.toml: read_until: not a day"),
+        (
+            "value = 20",
+            "value = 20\nuntil = 2026-01-01\nfrom = 2026-01-01",
+            "rules.toml:11: lookback.0.until: not after",
+        ),
+        ("a page of the provider's documentation", "me", "rules.toml:6: matching.0.source: says nothing"),
+        ('provider = "acme"', 'provider = "../acme"', "rules.toml:1: provider: not a name"),
     ],
 )
 def test_a_mistake_in_a_rules_file_is_named_with_its_line_and_key(old, new, message):
-    text = files("agentsim.providers").joinpath("anthropic.toml").read_text("utf-8")
     with pytest.raises(RulesFileError) as caught:
-        parse_rules(text.replace(old, new, 1), "rules.toml")
+        parse_rules(SMALL.replace(old, new, 1), "rules.toml")
     assert str(caught.value).startswith(message)
     assert all(problem.remedy for problem in caught.value.problems)
+
+
+def test_a_wrong_name_of_a_rule_gets_a_near_one_as_remedy():
+    with pytest.raises(RulesFileError) as caught:
+        parse_rules(SMALL.replace("[[lookback]]", "[[look_back]]"), "rules.toml")
+    assert caught.value.problems[0].remedy == "did you mean 'lookback'?"
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():

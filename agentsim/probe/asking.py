@@ -20,10 +20,12 @@ FEW_TOKENS = 16
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A prompt of text parts. The part at ``marked`` carries the breakpoint, where the provider has any."""
+    """A prompt of text parts. The part at ``marked`` carries the breakpoint, where the provider has any; with
+    ``every`` all parts carry one."""
 
     parts: tuple[str, ...]
     marked: int = 0
+    every: bool = False
     lifetime: Lifetime = "5m"
     output: int = FEW_TOKENS
 

@@ -78,7 +78,8 @@ class OpenAIAsker:
             "store": False,
         }
         if self._marks:
-            content[question.marked]["prompt_cache_breakpoint"] = {"mode": "explicit"}
+            for part in content if question.every else (content[question.marked],):
+                part["prompt_cache_breakpoint"] = {"mode": "explicit"}
             body["prompt_cache_options"] = {"mode": "explicit"}
             body["prompt_cache_key"] = question.parts[0].split("\n", 1)[0][:64]
         return _heard(self._account, self._clock, lambda: self._client.responses.create(**body), _openai, began)

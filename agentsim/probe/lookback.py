@@ -1,5 +1,8 @@
 """How far behind a breakpoint an earlier entry is looked for: a document is kept, then asked for with more and more
-blocks between its end and the breakpoint."""
+blocks between its end and the breakpoint.
+
+Where a provider counts breakpoints and not blocks, each of the blocks carries one.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,8 @@ def run(bench: Bench) -> Finding:
     if not has_breakpoints(rules) or not rules.lookback:
         note = "this provider looks for no entries behind a breakpoint"
         return bench.finding(EXPERIMENT, "lookback", "none", "not measured", None, note)
+    every = rules.lookback_counts == "breakpoint"
+    unit = "breakpoints" if every else "positions"
     text = document(f"{bench.run} L", words_of(rules))
     bench.ask(EXPERIMENT, "the document", Question(parts=(text,)))
     trials = 0
@@ -33,15 +38,16 @@ def run(bench: Bench) -> Finding:
         nonlocal trials
         trials += 1
         fillers = [f"Trial {trials:02d} of {bench.run}, block {at:03d} of filler." for at in range(blocks)]
-        question = Question(parts=(text, *fillers), marked=blocks)
-        return bool(bench.ask(EXPERIMENT, f"{blocks} blocks behind it", question).usage.read)
+        question = Question(parts=(text, *fillers), marked=blocks, every=every)
+        name = f"{blocks} {'block' if blocks == 1 else 'blocks'} behind it"
+        return bool(bench.ask(EXPERIMENT, name, question).usage.read)
 
-    told = f"{rules.lookback} positions"
+    told = f"{rules.lookback} {unit}"
     low, high = 1, 2 * rules.lookback
     if not is_found(low):
-        return bench.finding(EXPERIMENT, "lookback", told, "fewer than 2 positions", False)
+        return bench.finding(EXPERIMENT, "lookback", told, f"fewer than 2 {unit}", False)
     if is_found(high):
-        return bench.finding(EXPERIMENT, "lookback", told, f"at least {high + 1} positions", False)
+        return bench.finding(EXPERIMENT, "lookback", told, f"at least {high + 1} {unit}", False)
     while high - low > 1:
         middle = (low + high) // 2
         if is_found(middle):
@@ -49,4 +55,4 @@ def run(bench: Bench) -> Finding:
         else:
             high = middle
     # The breakpoint's own block is the first position; the document's end, behind `low` blocks, is the last.
-    return bench.finding(EXPERIMENT, "lookback", told, f"{low + 1} positions", low + 1 == rules.lookback)
+    return bench.finding(EXPERIMENT, "lookback", told, f"{low + 1} {unit}", low + 1 == rules.lookback)

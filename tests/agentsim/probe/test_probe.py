@@ -32,7 +32,11 @@ START = 1_790_000_000 * 10**9
 
 def measured(provider: Any, model: str, kind: Any, tier: Any = "5m") -> tuple[Any, list[Step]]:
     rules = rules_for(provider, model, START)
-    with emulated_account(provider, START) as (account, clock), asker_for(account, model, clock) as asker:
+    marks = provider == "openai" and rules.matching == "breakpoint"
+    with (
+        emulated_account(provider, START) as (account, clock),
+        asker_for(account, model, clock, marks=marks) as asker,
+    ):
         bench = Bench(asker=asker, clock=clock, rules=rules, run="test", waits=False)
         return experiments.run(kind, bench, tier), bench.steps
 
@@ -56,6 +60,18 @@ def test_the_four_requests_of_an_endpoint_with_breakpoints() -> None:
     for step in steps:
         assert step.holds
         assert (step.predicted.read, step.predicted.write) == (step.answered.usage.read, step.answered.usage.write)
+
+
+def test_the_four_requests_under_the_newer_contract() -> None:
+    """OpenAI's breakpoints: the document is written and read to the token, and its write is reported."""
+    finding, steps = measured("openai", "gpt-5.6", "four requests")
+    one, two, three, four = usages(steps)
+    document = one.write
+    assert document is not None
+    assert document > 1024
+    assert (one.read, two.read, three.read, four.read) == (0, document, document, 0)
+    assert (two.write, three.write, four.write) == (0, 0, document)
+    assert finding.agrees
 
 
 def test_the_four_requests_of_an_automatic_cache() -> None:
@@ -94,6 +110,15 @@ def test_the_lookback_is_twenty_positions_its_own_among_them() -> None:
     assert not found["20 blocks behind it"]
 
 
+def test_a_lookback_that_counts_breakpoints() -> None:
+    """The newer contract of OpenAI: the latest 80 breakpoints, the document's own being the last of them."""
+    finding, steps = measured("openai", "gpt-5.6", "lookback")
+    assert (finding.measured, finding.agrees) == ("80 breakpoints", True)
+    found = {step.name: bool(step.answered.usage.read) for step in steps[1:]}
+    assert found["79 blocks behind it"]
+    assert not found["80 blocks behind it"]
+
+
 def test_an_automatic_cache_has_no_lookback() -> None:
     finding, steps = measured("openai", "gpt-5.1", "lookback")
     assert finding.agrees is None
@@ -121,6 +146,7 @@ def test_an_entry_is_read_once_the_first_answer_has_begun(provider: str, model: 
         ("anthropic", "claude-sonnet-4-6", "5m", 300),
         ("anthropic", "claude-sonnet-4-6", "1h", 3600),
         ("openai", "gpt-5.1", "5m", 600),
+        ("openai", "gpt-5.6", "5m", 1800),
     ],
 )
 def test_a_lifetime_is_measured_to_the_second_and_nobody_waits(provider: str, model: str, tier: str, life: int) -> None:
@@ -142,7 +168,9 @@ def test_a_rule_that_differs_is_told() -> None:
 
 
 @pytest.mark.parametrize("kind", experiments.KINDS)
-@pytest.mark.parametrize(("provider", "model"), [("anthropic", "claude-sonnet-4-6"), ("openai", "gpt-5.1")])
+@pytest.mark.parametrize(
+    ("provider", "model"), [("anthropic", "claude-sonnet-4-6"), ("openai", "gpt-5.1"), ("openai", "gpt-5.6")]
+)
 def test_no_experiment_costs_more_than_it_said(provider: Any, model: str, kind: Any) -> None:
     from agentsim.prices import cost
 

@@ -113,17 +113,19 @@ def _send(
     from agentsim.probe.journal import journal
     from agentsim.report.live import write_rows
     from agentsim.report.paper import Paper
+    from agentsim.report.progress import Progress
 
     rows: list[Row] = []
     backend = LiveBackend(account, output=output, speed=speed)
     paper = Paper.on(sys.stdout)
     try:
-        with journal(out) as file:
+        with journal(out) as file, Progress("sending") as progress:
             file.add(head_row(session.id, account.api, account.host, rules, len(plan.requests)))
             try:
                 for row in send(plan, backend, rules):
                     rows.append(row)
                     file.add(request_row(row))
+                    progress(len(rows), len(plan.requests))
             except AskFailed as failed:
                 file.add(failure_row(failed.reason))
                 paper.line()

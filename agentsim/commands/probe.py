@@ -48,10 +48,10 @@ def _check_run(_ctx: click.Context, _option: click.Parameter, value: str | None)
 @click.option("--visibility", is_flag=True, help="Find when an entry can be read.")
 @click.option(
     "--ttl",
-    type=click.Choice(["5m", "1h"]),
+    type=click.Choice(["short", "long"]),
     is_flag=False,
-    flag_value="5m",
-    help="Find how long an entry lives; 1h for the long lifetime.",
+    flag_value="short",
+    help="Find how long an entry lives, of the short lifetime or the long one.",
 )
 @click.option("--four", is_flag=True, help="The four requests too, when another experiment is named.")
 @click.option("--live", is_flag=True, help="Ask a real endpoint. This costs money; it says how much, and asks first.")
@@ -96,7 +96,7 @@ def command(
     check_trace(out, force)
     model = model or MODELS[provider]
     kinds = _kinds(floor, lookback, visibility, ttl is not None, four)
-    tier = ttl or "5m"
+    tier: Lifetime = ttl or "short"
     if not live:
         from agentsim.commands.endpoint_options import need_extra
         from agentsim.probe.emulation import emulated_account

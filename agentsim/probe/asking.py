@@ -13,7 +13,8 @@ from agentsim.session import Usage
 
 SECOND = 10**9
 
-Lifetime = Literal["5m", "1h"]
+Lifetime = Literal["short", "long"]
+"""Which of a provider's lifetimes an entry is written for."""
 
 FEW_TOKENS = 16
 """Output of a request whose answer does not matter: the fewest that every API accepts."""
@@ -26,7 +27,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[str, ...]
     marked: int = 0
     every: bool = False
-    lifetime: Lifetime = "5m"
+    lifetime: Lifetime = "short"
     output: int = FEW_TOKENS
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentsim.backends.accounts import Account, AskFailed
-from agentsim.probe.asking import Answered, Clock, Question
+from agentsim.probe.asking import Answered, Clock, Lifetime, Question
 from agentsim.session import Usage
 from traces.conventions import input_includes_cached
 from traces.records import BadRow
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     import openai
 
     from agentsim.probe.asking import Asker
+
+
+_TTLS: dict[Lifetime, str] = {"short": "5m", "long": "1h"}
+_MARK_TTLS: dict[Lifetime, str] = {"short": "30m", "long": "12h"}
+"""The lifetimes of breakpoints, in the words of Anthropic and of OpenAI."""
 
 
 @contextmanager
@@ -45,7 +50,7 @@ class AnthropicAsker:
     def ask(self, question: Question, began: Callable[[], None] | None = None) -> Answered:
         """See :class:`agentsim.probe.asking.Asker`."""
         content: list[dict[str, Any]] = [{"type": "text", "text": part} for part in question.parts]
-        content[question.marked]["cache_control"] = {"type": "ephemeral", "ttl": question.lifetime}
+        content[question.marked]["cache_control"] = {"type": "ephemeral", "ttl": _TTLS[question.lifetime]}
         body: dict[str, Any] = {
             "model": self._model,
             "max_tokens": question.output,
@@ -80,7 +85,7 @@ class OpenAIAsker:
         if self._marks:
             for part in content if question.every else (content[question.marked],):
                 part["prompt_cache_breakpoint"] = {"mode": "explicit"}
-            body["prompt_cache_options"] = {"mode": "explicit"}
+            body["prompt_cache_options"] = {"mode": "explicit", "ttl": _MARK_TTLS[question.lifetime]}
             body["prompt_cache_key"] = question.parts[0].split("\n", 1)[0][:64]
         return _heard(self._account, self._clock, lambda: self._client.responses.create(**body), _openai, began)
 

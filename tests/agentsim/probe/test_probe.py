@@ -30,7 +30,7 @@ pytest.importorskip("starlette")
 START = 1_790_000_000 * 10**9
 
 
-def measured(provider: Any, model: str, kind: Any, tier: Any = "5m") -> tuple[Any, list[Step]]:
+def measured(provider: Any, model: str, kind: Any, tier: Any = "short") -> tuple[Any, list[Step]]:
     rules = rules_for(provider, model, START)
     marks = provider == "openai" and rules.matching == "breakpoint"
     with (
@@ -143,10 +143,11 @@ def test_an_entry_is_read_once_the_first_answer_has_begun(provider: str, model: 
 @pytest.mark.parametrize(
     ("provider", "model", "tier", "life"),
     [
-        ("anthropic", "claude-sonnet-4-6", "5m", 300),
-        ("anthropic", "claude-sonnet-4-6", "1h", 3600),
-        ("openai", "gpt-5.1", "5m", 600),
-        ("openai", "gpt-5.6", "5m", 1800),
+        ("anthropic", "claude-sonnet-4-6", "short", 300),
+        ("anthropic", "claude-sonnet-4-6", "long", 3600),
+        ("openai", "gpt-5.1", "short", 600),
+        ("openai", "gpt-5.6", "short", 1800),
+        ("openai", "gpt-5.6", "long", 43_200),
     ],
 )
 def test_a_lifetime_is_measured_to_the_second_and_nobody_waits(provider: str, model: str, tier: str, life: int) -> None:
@@ -161,9 +162,9 @@ def test_a_rule_that_differs_is_told() -> None:
     rules = rules_for("anthropic", model, START).with_(lookback=12, ttl_short=200, minimum=2000)
     with emulated_account("anthropic", START) as (account, clock), asker_for(account, model, clock) as asker:
         bench = Bench(asker=asker, clock=clock, rules=rules, run="test", waits=False)
-        assert experiments.run("lookback", bench, "5m").agrees is False
-        assert experiments.run("ttl", bench, "5m").agrees is False, "what should be gone after 200 s is read"
-        floor = experiments.run("floor", bench, "5m")
+        assert experiments.run("lookback", bench, "short").agrees is False
+        assert experiments.run("ttl", bench, "short").agrees is False, "what should be gone after 200 s is read"
+        floor = experiments.run("floor", bench, "short")
         assert (floor.agrees, floor.predicted) == (False, "2,000 tokens")
 
 
@@ -176,7 +177,7 @@ def test_no_experiment_costs_more_than_it_said(provider: Any, model: str, kind: 
 
     rules, card = rules_for(provider, model, START), rate_card(provider, model, START, 0)
     assert card is not None
-    bill = experiments.bill_of([kind], rules, "5m", card)
+    bill = experiments.bill_of([kind], rules, "short", card)
     _, steps = measured(provider, model, kind)
     assert len(steps) <= bill.requests
     assert sum(usage.total_input or 0 for usage in usages(steps)) <= bill.input_tokens
@@ -192,7 +193,7 @@ def test_the_most_that_four_requests_cost_is_exact() -> None:
         rules_for("anthropic", "claude-sonnet-4-6", START),
         rate_card("anthropic", "claude-sonnet-4-6", START, 0),
     )
-    bill = experiments.bill_of(["four requests"], rules, "5m", card)
+    bill = experiments.bill_of(["four requests"], rules, "short", card)
     assert bill.requests == 4
     assert bill.output_tokens == 4 * 96
     assert bill.cost == bill.input_tokens * 6_000_000 + 4 * 96 * 15_000_000
@@ -236,6 +237,12 @@ def test_a_virtual_clock_goes_only_when_told() -> None:
     assert clock.now() == START + VirtualClock.STEP
     clock.wait_until(START + 10**12)
     assert clock.now() == START + 10**12
+
+
+def test_nothing_shows_a_key() -> None:
+    account = Account("openai", "https://user@host:8000/v1", "sk-canary-0123456789")
+    assert repr(account) == "<Account openai at host:8000>"
+    assert "canary" not in str(account.failure(ValueError("sk-canary-0123456789 is wrong")))
 
 
 KEY = "sk-ant-canary-0123456789abcdef"

@@ -19,7 +19,13 @@ IDLE_SECONDS = 5
 """How long a connection is kept open between requests."""
 
 MOST_IDLE = 100
-"""Connections that are not being served."""
+"""Connections that are not being served, and have not just come."""
+
+GRACE_SECONDS = 1.0
+"""How long a connection may be idle before it has to make room: many clients may connect at once, and mean it."""
+
+MOST_YOUNG = 1000
+"""Connections that are not being served, however young."""
 
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain\r\ncontent-length: 29\r\n"
@@ -30,7 +36,7 @@ _TOO_LARGE = (
 class Connection(HttpToolsProtocol):
     """A connection with limits on its head."""
 
-    _idle: dict[Connection, None] = {}  # noqa: RUF012 - shared on purpose: by age, the oldest first
+    _idle: dict[Connection, float] = {}  # noqa: RUF012 - shared on purpose: since when, the oldest first
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a head."""
@@ -89,9 +95,13 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _await_head(self) -> None:
-        self._idle[self] = None
-        if len(self._idle) > MOST_IDLE:
-            next(iter(self._idle))._drop()
+        now = self.loop.time()
+        self._idle[self] = now
+        while len(self._idle) > MOST_IDLE:
+            oldest, since = next(iter(self._idle.items()))
+            if now - since < GRACE_SECONDS and len(self._idle) <= MOST_YOUNG:
+                break
+            oldest._drop()
         self._head_timer = self.loop.call_later(HEAD_SECONDS, self._drop)
 
     def _head_came(self) -> None:

@@ -189,6 +189,40 @@ def test_a_thousand_silent_connections_keep_nobody_out(tmp_path: Path) -> None:
                 one.close()
 
 
+def test_many_clients_that_connect_before_any_of_them_speaks(tmp_path: Path) -> None:
+    """None of them is taken for an idle one and dropped, though more of them wait than may be idle."""
+    assert connections.MOST_IDLE < 300
+    with serving(tmp_path) as served:
+        clients = [socket.create_connection(("127.0.0.1", served.port), timeout=5) for _ in range(300)]
+        try:
+            for client in clients:
+                client.sendall(_closing(served, GOOD))
+            assert [status_of(read_all(client)) for client in clients] == [200] * 300
+        finally:
+            for client in clients:
+                client.close()
+
+
+def test_silent_connections_make_room_when_they_are_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "GRACE_SECONDS", 0.2)
+    with serving(tmp_path) as served:
+        silent = [socket.create_connection(("127.0.0.1", served.port), timeout=5) for _ in range(150)]
+        try:
+            time.sleep(0.4)
+            assert is_alive(served)
+            dropped = 0
+            for one in silent:
+                one.settimeout(0.02)
+                try:
+                    dropped += one.recv(1) == b""
+                except TimeoutError:
+                    continue
+            assert 50 <= dropped < 150, "the oldest"
+        finally:
+            for one in silent:
+                one.close()
+
+
 def test_two_hundred_streams_at_once(tmp_path: Path) -> None:
     """Each is read to its end, all of them side by side; memory stays bounded."""
     count = 200

@@ -41,6 +41,8 @@ COMMANDS: dict[str, str] = {
     "serve": "Emulate a provider, cache included, for real harnesses.",
     "record": "Record a harness's real traffic, and pass it on.",
     "calibrate": "Fit a provider's lifetimes and steps to your own logs.",
+    "providers": "Show the caching rules of each provider, with sources.",
+    "rules": "Check a file of caching rules of your own.",
     "formats": "List the log formats that can be read.",
     "convert": "Turn a log into an agentsim/1 trace, to keep or to share.",
     "schema": "Print the JSON Schema of agentsim/1 traces.",

@@ -8,6 +8,7 @@ import click
 
 from agentsim.commands.budget_options import baseline_option, config_option, limit_options
 from agentsim.commands.command import FILE, Command, paths_argument
+from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ FORMATS = ("terminal", "json", "junit", "sarif", "github", "markdown")
 @click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="Write there instead of standard output.")
 @click.option("--also", metavar="FORMAT=FILE", multiple=True, help="One more format, to a file. May be repeated.")
 @limit_options
+@rules_option
 def command(
     paths: tuple[str, ...],
     config: str | None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV, one record a policy.")
 @strict_option
+@rules_option
 def command(
     paths: tuple[str, ...],
     specs: tuple[str, ...],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from agentsim.commands.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ EXAMPLES = (
 @click.option("--content", is_flag=True, help="Show the words around a difference. They may be private.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 when a request lost its cache.")
 @strict_option
+@rules_option
 def command(
     paths: tuple[str, ...],
     as_json: bool,

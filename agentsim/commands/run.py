@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.command import FILE, Command, json_option
+from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ MOST_AGENTS_KEPT = 1_000
 @click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="Write the sessions as an agentsim/1 trace.")
 @click.option("--perfetto", metavar="FILE", type=FILE, help="Write a trace for Perfetto or Chrome.")
 @json_option
+@rules_option
 def command(
     scenario: str,
     settings: tuple[str, ...],

@@ -16,6 +16,7 @@ from agentsim.commands.endpoint_options import (
     fail_on_option,
     trace_options,
 )
+from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode
 
 EXAMPLES = (
@@ -34,6 +35,7 @@ EXAMPLES = (
 @budget_option
 @fail_on_option
 @limit_options
+@rules_option
 def command(port: int, trace: str | None, force: bool, config: str | None, **options: Any) -> ExitCode:
     """Serve the Anthropic and OpenAI APIs on loopback, with the provider's caching rules inside.
 

@@ -7,6 +7,7 @@ import sys
 import click
 
 from agentsim.commands.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 EXAMPLES = (
@@ -25,6 +26,7 @@ EXAMPLES = (
 )
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes to read with.  [default: one a core]")
 @strict_option
+@rules_option
 def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None, strict: bool) -> ExitCode:
     """Sum up sessions: cost, hit rate, losses by cause, the worst sessions and the worst misses.
 

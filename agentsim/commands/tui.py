@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from agentsim.commands.command import Command, paths_argument
+from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 EXAMPLES = (
@@ -22,6 +23,7 @@ DEFAULT_PORT = 8013
 @click.option("--follow", is_flag=True, help="Keep reading a log that grows, and flag each miss.")
 @click.option("--web", is_flag=True, help="Serve the app to a browser on this machine (loopback only).")
 @click.option("--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, show_default=True, help="Port for --web.")
+@rules_option
 def command(paths: tuple[str, ...], session_id: str | None, follow: bool, web: bool, port: int) -> int:
     """Open the terminal app. PATH is a log or a folder of logs; without one, all logs of this machine.
 

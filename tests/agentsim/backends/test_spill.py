@@ -2,8 +2,10 @@
 
 from itertools import pairwise
 
+import msgspec
 import pytest
 
+from agentsim.backends import Served
 from agentsim.backends.modeled import ModeledProvider
 from agentsim.backends.routed import RoutedProvider
 from agentsim.backends.spill import SpillingProvider
@@ -25,7 +27,7 @@ def turns(count: int, gap: int, talk: str = "t", key: str | None = None) -> list
     return found
 
 
-def served(rules: ProviderRules, seed: int, requests: list[Request]):
+def served(rules: ProviderRules, seed: int, requests: list[Request]) -> list[Served]:
     provider = SpillingProvider(lambda: ModeledProvider(rules), seed, rules)
     return [provider.serve(one, one.start or 0) for one in requests]
 
@@ -92,7 +94,7 @@ def test_retention_decays_with_the_idle_time_as_published_and_the_head_survives(
     rules = rules_for("anthropic", MODEL, None)
     found = served(rules, 11, turns(1_000, gap))[1:]
     lost = [one for one in found if one.usage.read == 5_000]
-    assert all(one.usage.read == 5_000 or (one.usage.read % 100 == 0 and one.usage.read > 5_000) for one in found)
+    assert all((one.usage.read or 0) >= 5_000 for one in found)
     deviation = (percent * (100 - percent) / 999) ** 0.5
     assert abs(100 * len(lost) / 999 - percent) <= 4 * deviation
 
@@ -104,16 +106,14 @@ def test_past_the_lifetime_all_is_lost():
 def test_an_automatic_cache_forgets_too():
     rules = rules_for("gemini", "gemini-2.5-flash", None)
     assert rules.early_loss
-    requests = [
-        r.__class__(**{**_fields(r), "provider": "gemini", "model": "gemini-2.5-flash"}) for r in turns(200, 60)
+    bare = [
+        msgspec.structs.replace(
+            one, provider="gemini", model="gemini-2.5-flash", prompt=one.prompt and one.prompt.with_breakpoints(())
+        )
+        for one in turns(200, 60)
     ]
-    bare = [r.__class__(**{**_fields(r), "prompt": r.prompt.with_breakpoints(())}) for r in requests if r.prompt]
     provider = SpillingProvider(RoutedProvider, 5)
     reads = [provider.serve(one, one.start or 0).usage.read for one in bare]
     plain = RoutedProvider()
     assert sum(n or 0 for n in reads) < sum(plain.serve(one, one.start or 0).usage.read or 0 for one in bare)
     assert 5_000 in reads
-
-
-def _fields(one: Request) -> dict[str, object]:
-    return {name: getattr(one, name) for name in one.__struct_fields__}

@@ -132,6 +132,8 @@ def chat_usage(told: dict[str, Any]) -> Usage:
         details.get("cache_write_tokens"),
         told.get("completion_tokens"),
     ]
+    if counters[0] is None:
+        raise AskFailed("the answer does not report how long the prompt was")
     if any(value is not None and (not isinstance(value, int) or value < 0) for value in counters):
         raise AskFailed("its usage cannot be understood: a counter is no count")
     try:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agentsim.bodies.parts import Part, parts_of
+from agentsim.bodies.parts import NoText, Part, parts_of
 from agentsim.prompt import Prompt
 
 Settings = tuple[tuple[str, str], ...]
@@ -49,7 +49,7 @@ def messages_body(prompt: Prompt, settings: Settings) -> Body:
     betas: tuple[str, ...] = ()
     output: dict[str, Any] = {}
     for name, text in settings:
-        value = msgspec.json.decode(text)
+        value = _value(name, text)
         if name in DERIVED:
             kept.append((name, text))
             continue
@@ -58,11 +58,11 @@ def messages_body(prompt: Prompt, settings: Settings) -> Body:
             continue
         kept.append((name, text))
         if name == "betas":
-            betas = tuple(value) if isinstance(value, list) else ()
+            betas = tuple(beta for beta in value if isinstance(beta, str)) if isinstance(value, list) else ()
         elif name == "effort":
             output["effort"] = value
         elif name == "output_config":
-            output |= value
+            output |= value if isinstance(value, dict) else {}
         elif name not in _NOT_OURS:
             fields[name] = value
     if output:
@@ -91,8 +91,15 @@ def chat_body(prompt: Prompt, settings: Settings) -> Body:
         fields["tools"] = tools
     names = {"effort": "reasoning_effort", "verbosity": "verbosity", "prompt_cache_key": "prompt_cache_key"}
     kept = tuple((name, text) for name, text in settings if name in names)
-    fields |= {names[name]: msgspec.json.decode(text) for name, text in kept}
+    fields |= {names[name]: _value(name, text) for name, text in kept}
     return Body(fields=fields, settings=kept, left_out=tuple(sorted(left_out)))
+
+
+def _value(name: str, text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        raise NoText(f"the setting {name} cannot be read") from None
 
 
 def _grouped(parts: Iterable[Part]) -> list[tuple[str, list[Part]]]:
@@ -123,7 +130,7 @@ def _messages(parts: Iterable[Part]) -> Iterable[dict[str, Any]]:
             yield made
         made = {"role": role, "content": content}
         for option in options:
-            made |= option
+            made |= option if isinstance(option, dict) else {}
     if made is not None:
         yield made
 

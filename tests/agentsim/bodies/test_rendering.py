@@ -6,11 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentsim.bodies import MessagesReader
 from agentsim.bodies.parts import NoText
 from agentsim.bodies.rendering import chat_body, messages_body
+from agentsim.prompt import Block, Prompt
 from agentsim.session import Request
 from traces.formats import read
 
@@ -160,3 +164,55 @@ def test_a_prompt_without_its_words_is_refused() -> None:
         messages_body(prompt, ())
     with pytest.raises(NoText):
         chat_body(prompt, ())
+
+
+VALUES = st.sampled_from(
+    [
+        "",
+        "words",
+        "{}",
+        "[]",
+        "null",
+        '{"a": 1}',
+        '[{"type": "text"}]',
+        '{"type": "function", "function": 3}',
+        '{"function": {"name": 1, "arguments": 2}}',
+        '{"call_id": 3, "output": [1]}',
+        '"x"\x1e{"name": 3, "input": []}',
+        '{}\x1e{"id": 1, "name": null}',
+        '[1, {"text": 2}]\x1e{"tool_use_id": []}',
+        "x\x1enot json",
+        "x\x1e[1]",
+        '\x1e{"source": {"type": "text"}, "content": [{"source": {"data": {"blake2b": 1}}}]}',
+    ]
+)
+KINDS = st.sampled_from(
+    ["text", "thinking", "tool", "tool_use", "tool_result", "options", "image", "document", "redacted_thinking", "odd"]
+)
+SECTIONS: Any = st.sampled_from(["tools", "system", "messages"])
+BLOCKS = st.builds(
+    lambda kind, section, text, role, message, shape: Block(
+        section=section, kind=kind, digest=bytes(16), text=text, role=role, message=message, shape=shape
+    ),
+    KINDS,
+    SECTIONS,
+    VALUES,
+    st.sampled_from(["user", "assistant", "system", "tool", "developer", None]),
+    st.sampled_from([None, 0, 1]),
+    st.sampled_from([None, "string", "list"]),
+)
+NAMES = st.sampled_from(
+    ["betas", "effort", "output_config", "thinking", "tool_choice", "prompt_cache_key", "citations"]
+)
+
+
+@given(st.lists(BLOCKS, max_size=5), st.lists(st.tuples(NAMES, VALUES), max_size=2))
+def test_any_prompt_becomes_a_body_or_is_refused(blocks: list[Block], settings: list[tuple[str, str]]) -> None:
+    """Traces come from anywhere."""
+    for render in (messages_body, chat_body):
+        try:
+            made = render(Prompt.of(blocks), tuple(settings))
+        except NoText:
+            continue
+        msgspec.json.encode(made.fields)
+        assert all(isinstance(beta, str) for beta in made.betas)

@@ -275,3 +275,41 @@ def test_a_read_is_compared_in_the_endpoints_own_tokens() -> None:
     assert agrees(predicted, Usage(fresh=359, read=1641), 16) is False
     assert agrees(predicted, Usage(fresh=2000), 16) is None
     assert agrees(predicted, Usage(fresh=201, read=799), 16) is False, "the same count: exactly"
+
+
+GOOD_MESSAGE = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": []}
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (200, "text/html", b"<html>hello</html>"),
+        (200, "application/json", b"[]"),
+        (200, "application/json", b"\xff\xfe"),
+        json_answer(GOOD_MESSAGE),
+        json_answer({**GOOD_MESSAGE, "usage": {"input_tokens": -5}}),
+        json_answer({**GOOD_MESSAGE, "usage": {"input_tokens": "many"}}),
+        json_answer({**GOOD_MESSAGE, "usage": [1]}),
+        json_answer({"error": "\x1b[31mred"}, 400),
+    ],
+)
+@pytest.mark.parametrize("api", ["anthropic", "openai"])
+def test_an_endpoint_that_talks_nonsense(answer: Answer, api: str, capfd: Any) -> None:
+    with stub(lambda *_: answer) as server:
+        words = ["live", "traces/samples/claude-trace.jsonl", "--api", api, "--live", "--yes", "--speed", "1000"]
+        words += ["--base-url", server.url]
+        assert main(words) == 3
+        assert main(["probe", "--provider", api, "--live", "--yes", "--base-url", server.url]) == 3
+    err = capfd.readouterr().err
+    assert "request 1 of 8 failed" in err
+    assert "four requests: a request failed" in err
+    assert "\x1b[31m" not in err
+
+
+@pytest.mark.loopback
+def test_nobody_answers(capfd: Any) -> None:
+    words = ["--live", "--yes", "--base-url", "http://127.0.0.1:9"]
+    assert main(["live", "traces/samples/claude-trace.jsonl", *words]) == 3
+    assert main(["probe", *words]) == 3
+    assert "APIConnectionError" in capfd.readouterr().err

@@ -70,8 +70,8 @@ EXPERIMENT = Experiment(
     title="Accept or resample: the target's distribution stays",
     meaning=(
         "Accepting a proposal with the ratio of both probabilities, and drawing from what is missing otherwise, gives "
-        "exactly the target's distribution. It establishes this for one position, exactly and by chi-square over draws. "
-        "One position's acceptance is not the length of an accepted run, and neither is a speedup."
+        "exactly the target's distribution. It establishes this for one position, exactly and by chi-square over "
+        "draws. One position's acceptance is not the length of an accepted run, and neither is a speedup."
     ),
     run=run,
     published={

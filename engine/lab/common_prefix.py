@@ -155,8 +155,10 @@ def run(settings: Settings) -> Findings:
             ),
         ),
         notes=(
-            "Nothing here was told that the third request is the first to reuse A. It follows from windows: they are "
-            "kept where inputs end, the document's end is no such place until a second prompt shows that it is one.",
+            (
+                "Nothing here was told that the third request is the first to reuse A. It follows from windows: they "
+                "are kept where inputs end, and the document's end is no such place until a second prompt parts there."
+            ),
         ),
     )
 
@@ -176,8 +178,8 @@ EXPERIMENT = Experiment(
     title="What a provider can restore: A+B, A+C, A+D",
     meaning=(
         "A provider that keeps windows only where inputs end cannot continue at the end of a shared document; once it "
-        "keeps a copy where two prompts part, the third reuses it. It establishes that the documented behaviour follows "
-        "from such states. It does not establish that a given service works this way inside."
+        "keeps a copy where two prompts part, the third reuses it. It establishes that the documented behaviour "
+        "follows from such states. It does not establish that a given service works this way inside."
     ),
     run=run,
     published={

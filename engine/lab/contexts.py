@@ -80,9 +80,7 @@ def run(settings: Settings) -> Findings:
     """See :class:`Experiment`."""
     texts = subject(settings.weights)
     before, shorter, document = (60, 36, 160) if settings.brief else (BEFORE, SHORTER, DOCUMENT)
-    found = effects(
-        model(settings.weights, torch.float32), texts, before=before, shorter=shorter, document=document
-    )
+    found = effects(model(settings.weights, torch.float32), texts, before=before, shorter=shorter, document=document)
     valid, same, shorter_one = (
         found[name].divergence for name in ("valid cache", "other text, same length", "other text, shorter")
     )
@@ -129,8 +127,8 @@ EXPERIMENT = Experiment(
     name="contexts",
     title="A valid cache, and K/V from elsewhere",
     meaning=(
-        "K/V of a document holds what stood before it. Used behind another text it gives another distribution, and more "
-        "so at other positions; recomputed there, it gives the right one. It establishes the order of the three "
+        "K/V of a document holds what stood before it. Used behind another text it gives another distribution, and "
+        "more so at other positions; recomputed there, it gives the right one. It establishes the order of the three "
         "effects on this model. It does not say that no repair short of a replay exists, nor that a given answer turns "
         "out wrong."
     ),

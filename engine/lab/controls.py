@@ -17,7 +17,9 @@ def run(settings: Settings) -> Findings:
     for name, dtype in (("float64", torch.float64), ("float32", torch.float32)):
         for how, row_by_row in (("row by row", True), ("batched", False)):
             made = cached_control(Model(tiny_weights(), dtype, row_by_row=row_by_row))
-            rows.append((f"{name}, {how}", made.hit, made.computed, made.cached_against_full, made.cached_against_split))
+            rows.append(
+                (f"{name}, {how}", made.hit, made.computed, made.cached_against_full, made.cached_against_split)
+            )
             if row_by_row:
                 figures += [
                     Figure(f"{name}: cached against full", made.cached_against_full),
@@ -47,8 +49,10 @@ def run(settings: Settings) -> Findings:
             ),
         ),
         notes=(
-            "Row by row, a token's sums do not depend on what else is in the batch, so that a difference would be an "
-            "error of bookkeeping. Batched products choose their order by shape: there last digits may differ.",
+            (
+                "Row by row, a token's sums do not depend on what else is in the batch, so that a difference would be "
+                "an error of bookkeeping. Batched products choose their order by shape: there last digits may differ."
+            ),
         ),
     )
 

@@ -50,8 +50,8 @@ EXPERIMENT = Experiment(
     name="eviction",
     title="Which page to give up first",
     meaning=(
-        "A chain is found from its beginning: without its first page the others take room for nothing, without its last "
-        "one they are all of use. It establishes the order within a chain. It does not say which chain to give up first."
+        "A chain is found from its beginning: without its first page the others take room for nothing, without its "
+        "last one they are all of use. It establishes the order within a chain, not which chain to give up first."
     ),
     run=run,
     published={

@@ -35,7 +35,7 @@ class Experts:
 
     def __init__(self, generator: torch.Generator, *, dim: int = DIM, experts: int = EXPERTS, hidden: int = 32) -> None:
         def drawn(*shape: int) -> Tensor:
-            return torch.randn(*shape, generator=generator, dtype=torch.float64) / shape[-2] ** 0.5
+            return torch.randn(*shape, generator=generator, dtype=torch.float64) / float(shape[-2]) ** 0.5
 
         self.router = drawn(dim, experts)
         self.up, self.down = drawn(experts, dim, hidden), drawn(experts, hidden, dim)
@@ -93,7 +93,7 @@ def trained(layer: Experts, inputs: Tensor) -> tuple[list[int], bool]:
     """One backward pass of a prediction loss: the experts that get a gradient, and whether the router does."""
     layer.router.requires_grad_()
     layer.up.requires_grad_()
-    layer.forward(inputs, layer.route(inputs)).square().mean().backward()  # type: ignore[no-untyped-call]
+    layer.forward(inputs, layer.route(inputs)).square().mean().backward()
     assert layer.up.grad is not None
     found = [e for e in range(EXPERTS) if bool(layer.up.grad[e].abs().sum() > 0)]
     moved = layer.router.grad is not None and bool(layer.router.grad.abs().sum() > 0)

@@ -41,7 +41,13 @@ def by_rule(sizes: tuple[int, int, int, int], *, marked: bool, waits: bool) -> t
 
 
 def measured(
-    machine: object, texts: Subject, sizes: tuple[int, int, int, int], *, marked: bool, waits: bool, longest: bool = False
+    machine: object,
+    texts: Subject,
+    sizes: tuple[int, int, int, int],
+    *,
+    marked: bool,
+    waits: bool,
+    longest: bool = False,
 ) -> tuple[Asked, ...]:
     """The same on pages: real tokens, a real model."""
     from engine.model import Model

@@ -14,7 +14,8 @@ TEACHER, FIRST = (0.45, 0.45, 0.10), (0.10, 0.20, 0.70)
 
 def divergence(p: Tensor, log_r: Tensor) -> Tensor:
     """KL of rows of log-probabilities from rows of probabilities, averaged over rows."""
-    return (torch.special.xlogy(p, p) - p * log_r).sum(-1).mean()
+    rows: Tensor = (torch.special.xlogy(p, p) - p * log_r).sum(-1)
+    return rows.mean()
 
 
 def worked_step(rate: float) -> tuple[float, float, float]:
@@ -23,7 +24,7 @@ def worked_step(rate: float) -> tuple[float, float, float]:
     p = torch.tensor(TEACHER, dtype=torch.float64)
     scores = torch.log(torch.tensor(FIRST, dtype=torch.float64)).requires_grad_()
     before = divergence(p, torch.log_softmax(scores, -1))
-    before.backward()  # type: ignore[no-untyped-call]
+    before.backward()
     assert scores.grad is not None
     closed = torch.softmax(scores.detach(), -1) - p
     error = float((scores.grad - closed).abs().max())
@@ -39,7 +40,8 @@ class Indexer:
         self.attention = Projections.drawn(generator, dim=DIM, heads=2, kv_heads=1, head_dim=8)
 
         def small() -> Tensor:
-            return (torch.randn(DIM, INDEX_DIM, generator=generator, dtype=torch.float64) / DIM**0.5).requires_grad_()
+            drawn = torch.randn(DIM, INDEX_DIM, generator=generator, dtype=torch.float64)
+            return (drawn / float(DIM) ** 0.5).requires_grad_()
 
         self.query, self.key = small(), small()
 
@@ -81,7 +83,7 @@ def train(seed: int, steps: int) -> tuple[list[float], float, float, bool]:
         inputs = torch.randn(TOKENS, DIM, generator=generator, dtype=torch.float64)
         optimizer.zero_grad()
         loss = divergence(indexer.teacher(inputs), indexer.log_weights(inputs))
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
         losses.append(float(loss.detach()))
     return losses, before, indexer.recall(unseen), bool(torch.equal(frozen, indexer.attention.query))
@@ -116,9 +118,9 @@ EXPERIMENT = Experiment(
     name="indexer",
     title="One step of training an indexer",
     meaning=(
-        "The divergence from main attention's allocation gives an indexer a direction to improve in, without labels. It "
-        "establishes that a step lowers the loss and that training raises the share of attention on the chosen records, "
-        "here on random inputs. It does not establish that those records are the ones an answer needs."
+        "The divergence from main attention's allocation gives an indexer a direction to improve in, without labels. "
+        "It establishes that a step lowers the loss and that training raises the share of attention on the chosen "
+        "records, here on random inputs. It does not establish that those records are the ones an answer needs."
     ),
     run=run,
     published={

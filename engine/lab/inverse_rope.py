@@ -56,8 +56,8 @@ EXPERIMENT = Experiment(
     title="One vector for K and V, turned back after reading",
     meaning=(
         "When one rotated vector serves as key and value, what is read carries rotation, and one turn at the query's "
-        "position brings it to positions relative to the query. It establishes that one turn of the sum equals turns of "
-        "all its parts. It does not give what unrotated values would have given: the model must be trained this way."
+        "position brings it to positions relative to the query. It establishes that one turn of the sum equals turns "
+        "of all its parts. It does not give what unrotated values would have given: the model must be trained this way."
     ),
     run=run,
     published={

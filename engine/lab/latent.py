@@ -34,7 +34,7 @@ def run(settings: Settings) -> Findings:
         ),
         tables=(
             Table(
-                f"Numbers kept and multiplied for one query over {tokens} tokens, {heads} heads of {width}, rank {rank}",
+                f"Numbers kept and multiplied, one query over {tokens} tokens, {heads} heads of {width}, rank {rank}",
                 ("way", "numbers kept for keys", "multiplications for scores"),
                 (
                     ("expand each key", tokens * rank, tokens * heads * width * (rank + 1)),

@@ -65,7 +65,7 @@ class MarkedEngine:
         sequences = [self.engine.submit(tokens, new_tokens, stop=()) for tokens, _ in prompts]
         self.engine.run()
         if self._marks is not None:
-            for sequence, (tokens, marks) in zip(sequences, prompts, strict=True):
+            for tokens, marks in prompts:
                 for length in marks:
                     self._marks.mark(self.engine.chain(tokens), length)
         return [_asked(sequence) for sequence in sequences]
@@ -73,5 +73,6 @@ class MarkedEngine:
 
 def _asked(sequence: Sequence) -> Asked:
     assert sequence.first_token is not None
+    assert sequence.arrived is not None
     waited = (sequence.first_token - sequence.arrived) / 1e6
     return Asked(sequence.prompt_length, sequence.reused, waited, tuple(sequence.generated))

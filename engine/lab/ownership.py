@@ -13,14 +13,16 @@ def run(settings: Settings) -> Findings:
     """See :class:`Experiment`."""
     machine = model(settings.weights, torch.float32)
     settings.say("B arrives while A writes")
-    alone = {kind: taken_while_writing(machine, kind) for kind in ("none", "counts")}  # type: ignore[arg-type]
+    alone = {"none": taken_while_writing(machine, "none"), "counts": taken_while_writing(machine, "counts")}
     settings.say("A1 leaves, A2 goes on")
-    shared = {kind: shared_and_left(machine, kind) for kind in ("flag", "counts")}  # type: ignore[arg-type]
+    shared = {"flag": shared_and_left(machine, "flag"), "counts": shared_and_left(machine, "counts")}
     settings.say("until when")
+    copied = protected_until(machine, "copy", "copied")
+    matched, read = protected_until(machine, "shared", "copied"), protected_until(machine, "shared", "last read")
     until = {
-        "a private copy, given up after the copy": protected_until(machine, "copy", "copied"),
-        "shared pages, given up after the match": protected_until(machine, "shared", "copied"),
-        "shared pages, given up after the last read": protected_until(machine, "shared", "last read"),
+        "a private copy, given up after the copy": copied,
+        "shared pages, given up after the match": matched,
+        "shared pages, given up after the last read": read,
     }
     stories = {
         "B arrives while A writes; recency alone": alone["none"],
@@ -46,9 +48,9 @@ def run(settings: Settings) -> Findings:
             Figure("a mark: largest difference of scores", shared["flag"].difference),
             Figure("a mark: A2 is damaged", _damaged(shared["flag"])),
             Figure("shared, readers counted: difference of A2", shared["counts"].difference),
-            Figure("a private copy may lose its source", not _damaged(until["a private copy, given up after the copy"])),
-            Figure("shared pages may not", _damaged(until["shared pages, given up after the match"])),
-            Figure("until the last read", not _damaged(until["shared pages, given up after the last read"])),
+            Figure("a private copy may lose its source", not _damaged(copied)),
+            Figure("shared pages may not", _damaged(matched)),
+            Figure("until the last read", not _damaged(read)),
         ),
         tables=(
             Table(
@@ -70,8 +72,8 @@ EXPERIMENT = Experiment(
     meaning=(
         "Pages that are given out without counting readers are overwritten while they are read, and tokens change "
         "without any error message; a single mark is not enough when two requests share pages. It establishes that the "
-        "overwrites happen and that counts prevent them, bit for bit. How many tokens change depends on model, text and "
-        "moment: a page that is overwritten may also leave all of them as they were."
+        "overwrites happen and that counts prevent them, bit for bit. How many tokens change depends on model, text "
+        "and moment: a page that is overwritten may also leave all of them as they were."
     ),
     run=run,
     published={

@@ -56,7 +56,7 @@ def measured(machine: Model, texts: Subject, *, document: int, output: int, long
 def run(settings: Settings) -> Findings:
     """See :class:`Experiment`."""
     texts, machine = subject(settings.weights), model(settings.weights, torch.float32)
-    document, output = (96, 4) if settings.brief else (DOCUMENT, OUTPUT)
+    document, output = 96 if settings.brief else DOCUMENT, OUTPUT
     rule = by_rule(document)
     settings.say("with a marker")
     ours = measured(machine, texts, document=document, output=output, longest=False)
@@ -96,9 +96,9 @@ EXPERIMENT = Experiment(
     name="probe",
     title="Four requests that tell how a cache works",
     meaning=(
-        "A write, a read of the same, a read with another question, and a miss after a change at the beginning: together "
-        "they show reuse of prefixes. It establishes this for the modeled rules and for real pages alike. One run "
-        "establishes no stable speedup, and whether a whole task gains is another measurement."
+        "A write, a read of the same, a read with another question, and a miss after a change at the beginning: "
+        "together they show reuse of prefixes. It establishes this for the modeled rules and for real pages alike. One "
+        "run establishes no stable speedup, and whether a whole task gains is another measurement."
     ),
     run=run,
     published={

@@ -80,7 +80,7 @@ def run(settings: Settings) -> Findings:
         Figure("C: tokens to replay without a snapshot", DOCUMENT),
     ]
     exact = LAYERS * (WINDOW - 1)
-    points = tuple((float(r), replay_error(r, settings.seed)) for r in range(0, exact + 3))
+    points = tuple((float(r), replay_error(r, settings.seed)) for r in range(exact + 3))
     figures += [
         Figure("B: small model, replay of one window, difference", points[WINDOW][1]),
         Figure(f"B: small model, replay of {exact} tokens, difference", points[exact][1]),
@@ -106,9 +106,11 @@ def run(settings: Settings) -> Findings:
             ),
         ),
         notes=(
-            "A short replay reads the global history, which is exact, and windows that begin empty, which are not. Each "
-            "layer looks one window further back: for 32 layers and windows of 128 an exact replay is longer than the "
-            "whole document, so that a bounded replay is an approximation.",
+            (
+                "A short replay reads the global history, which is exact, and windows that begin empty, which are not. "
+                "Each layer looks one window further back: for 32 layers and windows of 128 an exact replay is longer "
+                "than the whole document, so that a bounded replay is an approximation."
+            ),
         ),
     )
 

@@ -98,7 +98,9 @@ def run(settings: Settings) -> Findings:
     texts = subject(settings.weights)
     machine = model(settings.weights, torch.float32)
     layers = machine.config.layers
-    document, count, positions, rounds = (120, 12, 24, 8) if settings.brief else (DOCUMENT, NEW_TOKENS, POSITIONS, ROUNDS)
+    document, count, positions, rounds = (
+        (120, 12, 24, 8) if settings.brief else (DOCUMENT, NEW_TOKENS, POSITIONS, ROUNDS)
+    )
     prompt = [*texts.document[:document], *texts.questions[0]]
     cuts = sorted({max(1, layers * share // 30) for share in (10, 20, 28)})
     target = scores_of(machine, prompt, positions)
@@ -108,7 +110,9 @@ def run(settings: Settings) -> Findings:
     agree = True
     for cut, cut_model in small.items():
         settings.say(f"acceptance, {cut} layers")
-        chance, share, error = measured_acceptance(target, scores_of(cut_model, prompt, positions), rounds, settings.seed)
+        chance, share, error = measured_acceptance(
+            target, scores_of(cut_model, prompt, positions), rounds, settings.seed
+        )
         agree = agree and abs(chance - share) <= error
         rows.append((f"first {cut} of {layers} layers", chance, share, error))
     figures.append(Figure("acceptance is 1 − TV within three standard errors", agree))
@@ -128,7 +132,9 @@ def run(settings: Settings) -> Findings:
         Figure("every draft leaves the target's own tokens", same),
         Figure("worked ledger: ordinary", ordinary.total, "ms"),
         Figure("worked ledger: speculative", speculative.total, "ms"),
-        Figure("worked ledger: both commit", ordinary.tokens if ordinary.tokens == speculative.tokens else None, "tokens"),
+        Figure(
+            "worked ledger: both commit", ordinary.tokens if ordinary.tokens == speculative.tokens else None, "tokens"
+        ),
     ]
     ledgers = [("worked: ordinary", ordinary), ("worked: draft of four", speculative)]
     ledgers += [(f"measured: {name}", its) for name, (_, its) in made.items()]
@@ -142,7 +148,7 @@ def run(settings: Settings) -> Findings:
             ),
             Table(
                 f"Ledger of time; measured: {count} tokens, drafts of {CANDIDATES}, fp32",
-                ("generation", "tokens", "passes of the target", "target, ms", "draft, ms", "total, ms", "tokens per pass",
+                ("generation", "tokens", "passes", "target, ms", "draft, ms", "total, ms", "tokens per pass",
                  "times as fast"),
                 tuple(
                     (name, its.tokens, its.passes, its.target, its.draft, its.total, its.tokens / its.passes,
@@ -160,10 +166,10 @@ EXPERIMENT = Experiment(
     name="speculation",
     title="Drafts for a real model: acceptance and time",
     meaning=(
-        "Proposals are accepted as often as target and draft overlap, and greedy verification leaves exactly the tokens "
-        "of ordinary generation. It establishes both on a real model, with a ledger of where time went. First layers of "
-        "a model that was not trained to stop there make a poor draft, and a quiet machine's times are not a server's: "
-        "no speedup follows from acceptance alone."
+        "Proposals are accepted as often as target and draft overlap, and greedy verification leaves exactly the "
+        "tokens of ordinary generation. It establishes both on a real model, with a ledger of where time went. First "
+        "layers of a model that was not trained to stop there make a poor draft, and a quiet machine's times are not a "
+        "server's: no speedup follows from acceptance alone."
     ),
     run=run,
     published={

@@ -9,7 +9,18 @@ from statistics import median
 import torch
 from torch import Tensor
 
-from engine.lab.experiment import Experiment, Figure, Findings, Holds, LinePlot, Published, Series, Settings, Table, Value
+from engine.lab.experiment import (
+    Experiment,
+    Figure,
+    Findings,
+    Holds,
+    LinePlot,
+    Published,
+    Series,
+    Settings,
+    Table,
+    Value,
+)
 from engine.lab.resampling import draw
 from engine.lab.subject import Subject, model, subject
 from engine.lab.writer import Writer, feed_together, room

@@ -14,16 +14,26 @@ from engine.weights.weights import Weights
 
 QUESTION_TOKENS = 30
 QUESTIONS = (
-    "\n\nQuestion: A traveller has read all of the text above. According to it, why does the entrance of the harbour "
-    "face the east and no other direction?\nAnswer:",
-    "\n\nQuestion: Somebody asks what the keepers of the light wrote down in their books, watch after watch, night "
-    "after night, for all those years.\nAnswer:",
-    "\n\nPlease list the kinds of fish that are sold in the market, in the order in which their boxes stand in the "
-    "hall, nearest to the door first.\nAnswer:",
-    "\n\nNow write a short letter, in plain words and in a friendly tone, to a friend who would like to visit the town "
-    "in May with children.\nDear friend,",
-    "\n\nExplain to a captain who is on the way to the harbour, with a ship of ninety metres, what has to be done "
-    "before the ship may enter it.\nCaptain,",
+    (
+        "\n\nQuestion: A traveller has read all of the text above. According to it, why does the entrance of the "
+        "harbour face the east and no other direction?\nAnswer:"
+    ),
+    (
+        "\n\nQuestion: Somebody asks what the keepers of the light wrote down in their books, watch after watch, night "
+        "after night, for all those years.\nAnswer:"
+    ),
+    (
+        "\n\nPlease list the kinds of fish that are sold in the market, in the order in which their boxes stand in the "
+        "hall, nearest to the door first.\nAnswer:"
+    ),
+    (
+        "\n\nNow write a short letter, in plain words and in a friendly tone, to a friend who would like to visit the "
+        "town in May with children.\nDear friend,"
+    ),
+    (
+        "\n\nExplain to a captain who is on the way to the harbour, with a ship of ninety metres, what has to be done "
+        "before the ship may enter it.\nCaptain,"
+    ),
 )
 
 

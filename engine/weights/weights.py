@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import torch
 
 from engine.config import ModelConfig
+from engine.weights.errors import WeightsError
 
-
-class WeightsError(Exception):
-    """Weights that cannot be used. The message says what is wrong with which file, and what to do about it."""
+__all__ = ["LazyTensors", "Weights", "WeightsError", "expected_shapes", "identity_of"]
 
 
 @dataclass(frozen=True)

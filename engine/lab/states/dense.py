@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from kernels import pack_int4, unpack_int4
 from engine.lab.states.full import Projections
 from engine.lab.states.indexed import IndexWeights
 from engine.lab.states.latent import LatentWeights
 from engine.lab.states.one_vector import OneVectorWeights
 from engine.lab.states.recurrent import LinearWeights
+from kernels import pack_int4, unpack_int4
 
 Readable = Callable[[int], Sequence[int]]
 """Which positions the query at a position reads."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kernels import pack_int4, unpack_int4
 from engine.lab.states.attention import attend
 from engine.lab.states.full import Projections
 from engine.lab.states.state import Snapshot, State
+from kernels import pack_int4, unpack_int4
 
 
 class Int4History(State):

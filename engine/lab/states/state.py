@@ -86,5 +86,5 @@ def copied(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 def matrix(generator: torch.Generator, rows: int, columns: int, dtype: torch.dtype) -> Tensor:
     """Random weights of a size that keeps outputs near that of the inputs."""
-    drawn = torch.randn(rows, columns, generator=generator, dtype=torch.float64) / rows**0.5
+    drawn: Tensor = torch.randn(rows, columns, generator=generator, dtype=torch.float64) / float(rows) ** 0.5
     return drawn.to(dtype)

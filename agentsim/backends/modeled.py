@@ -179,7 +179,7 @@ class ModeledProvider:
                 now,
                 used=asked.used,
                 readable=asked.readable,
-                ttl=marker.ttl * SECOND,
+                ttl=_life(rules, marker.ttl),
                 owner=request.id,
                 after=after if length > read_length else None,
             )
@@ -213,7 +213,12 @@ class ModeledProvider:
     def entry_of(self, request: Request, asked: Asked, length: int, ttl: int) -> Entry:
         """The entry that a request would have written had a breakpoint of ``ttl`` seconds ended ``length`` blocks."""
         return self.store_of(request).entry(
-            asked.address, length, used=asked.used, readable=asked.readable, ttl=ttl * SECOND, owner=request.id
+            asked.address,
+            length,
+            used=asked.used,
+            readable=asked.readable,
+            ttl=_life(asked.rules, ttl),
+            owner=request.id,
         )
 
     def _spaces(self, request: Request, rules: ProviderRules) -> Spaces:
@@ -228,6 +233,12 @@ class ModeledProvider:
             found = store.space(tools), store.space(system), store.space(messages)
             self._known_spaces[key] = found
         return found
+
+
+def _life(rules: ProviderRules, asked: int) -> int:
+    """How long an entry lives, in nanoseconds: as long as was asked, unless its tier was seen to live otherwise."""
+    seen = rules.lives_short if asked <= rules.ttl_short else rules.lives_long
+    return (seen or asked) * SECOND
 
 
 def positions_of(asked: Asked) -> Iterator[int]:

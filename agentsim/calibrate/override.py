@@ -48,7 +48,9 @@ def _lifetimes(found: Calibrated, rules: ProviderRules) -> list[Stated]:
     for life in found.lifetimes:
         if life.value is None or life.value == life.documented or rules.eviction != "lifetime":
             continue
-        rule = "ttl_long" if life.tier == "1h" else "ttl_short"
+        # Requests ask for lifetimes at breakpoints: those keep their names, whatever they turn out to be.
+        rule = "ttl" if rules.matching != "breakpoint" else "lives"
+        rule += "_long" if life.tier == "1h" else "_short"
         source = (
             f"fitted to own logs: {life.returns:,} returns, {life.wrong:,} against it; "
             f"every lifetime from {life.least:.0f} s to {life.most:.0f} s fits as well"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.command import FILE, Command, json_option
+from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ EXAMPLES = (
 @click.option("--workers", type=click.IntRange(0, 1024), help="Processes on this machine.  [default: one a core]")
 @click.option("--memory", metavar="SIZE", default="auto", show_default=True, help="Most of one process, as in 2GB.")
 @click.option("--shard", type=click.IntRange(1, 4096), default=32, show_default=True, help="MiB of logs in one task.")
+@rules_option
 @json_option
 def command(
     paths: tuple[str, ...],
@@ -71,7 +73,7 @@ def command(
     if not paths and not scenarios:
         raise Failure("no PATH and no --scenario", remedy="name what to sweep", code=ExitCode.USAGE)
     check_team(team)
-    asked = Settings(policies=policies_of(specs, every), team=team)
+    asked = Settings(policies=policies_of(specs, every), team=team, rules=_rules())
     made = _made(scenarios, seeds, settings)
     check_paths(paths)
     check_packages()
@@ -102,6 +104,15 @@ def command(
         listed = ", ".join(failure.files[:3]) + (" …" if len(failure.files) > 3 else "")
         warn(f"not done: {listed}: {failure.reason}; the same command tries it again")
     return ExitCode.FINDINGS if done.failed else ExitCode.OK
+
+
+def _rules() -> tuple[tuple[str, str], ...]:
+    """The names and texts of the user's rules files: workers may be other machines."""
+    from pathlib import Path
+
+    from agentsim.providers.library import brought_files
+
+    return tuple((file.file, Path(file.file).read_text("utf-8")) for file in brought_files())
 
 
 def _report(done: Sweep, as_json: bool) -> None:

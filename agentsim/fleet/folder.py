@@ -29,6 +29,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     policies: tuple[str, ...]
     team: str | None = None
+    rules: tuple[tuple[str, str], ...] = ()
+    """Rules files of the user's own: their names and their text, as every worker needs them."""
     format: int = FORMAT
 
     @property

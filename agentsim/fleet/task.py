@@ -21,6 +21,8 @@ from agentsim.fleet.inputs import at_hand
 from agentsim.fleet.shards import Shard
 from agentsim.fleet.tables import LOGGED, RECORDED, Home
 from agentsim.policies import parse
+from agentsim.providers.library import with_rules
+from agentsim.providers.parsing import parse_rules
 from agentsim.session import Problem, Row, Session
 from agentsim.whatif.simulation import CannotSimulate, Case, add_up, prepare, simulate
 from traces.records import TraceError
@@ -38,7 +40,8 @@ def run(job: Job) -> str:
     """Do a job; the key of its shard. Raises OSError when a log cannot be fetched, or results cannot be written."""
     work = _Work(job.settings)
     problems: list[Problem] = []
-    with at_hand(job.shard.files) as placed:
+    rules = [parse_rules(text, name) for name, text in job.settings.rules]
+    with with_rules(*rules), at_hand(job.shard.files) as placed:
         units = {file.url: unit.name for unit in job.shard.units for file in unit.files}
         try:
             for session in chain(_read(job.shard, placed, problems), _made(job.shard)):

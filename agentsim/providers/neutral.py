@@ -21,6 +21,8 @@ NEUTRAL: dict[str, object] = {
     "quantum": 1,
     "ttl_clock": "request_start",
     "ttl_grace": 0,
+    "lives_short": 0,
+    "lives_long": 0,
     "refresh": "hit",
     "ttl_on_reread": "own",
     "readable": "first_token",

@@ -54,6 +54,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     user or a tool) unless a request declines it. ``closing`` tokens stand behind the last message of every prompt and
     are never kept. ``ttl_grace`` and ``ttl_grace_long`` are how
     long after a short or a long lifetime an entry may still be found: neither outcome contradicts the rules then.
+    ``lives_short`` and ``lives_long`` are seconds that
+    entries of the short and the long lifetime were seen to live; 0 is as long as a request asked.
     ``readable_doubt`` is the same for the time after an entry became readable. What is read is counted in whole
     multiples of ``quantum`` tokens.
 
@@ -110,6 +112,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     slots: Annotated[int, msgspec.Meta(ge=1)] = 1
     slot_similarity: Percent = 0
     checkpoint_step: Count = 0
+    lives_short: Count = 0
+    lives_long: Count = 0
     route_hosts: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
     route_sticky: Count = 0
     route_switch: Percent = 0

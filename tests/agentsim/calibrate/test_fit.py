@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentsim.backends.modeled import ModeledProvider
 from agentsim.calibrate import Return, fit, returns_of
 from agentsim.calibrate.fit import wilson
 from agentsim.calibrate.override import override
@@ -19,6 +20,7 @@ from agentsim.cli import main
 from agentsim.providers import rules_for
 from agentsim.providers.library import read_rules_file, with_rules
 from agentsim.report.exits import ExitCode
+from tests.agentsim.prompts import DAY, MODEL, block, prompt, request
 from traces.formats import read
 from traces.samples.claude_log import ClaudeLog
 
@@ -134,6 +136,15 @@ def cold_after(seconds: float, pauses: Sequence[float]) -> ClaudeLog:
     return log
 
 
+def reads_again_after(pause: int) -> int | None:
+    """What the second of two equal requests reads at the modeled provider."""
+    body = prompt([block("a", 400)], 0)
+    provider = ModeledProvider(rules_for("anthropic", MODEL, None).with_(minimum=0))
+    for at in (0, pause):
+        served = provider.serve(request(f"r{at}", at, body), (DAY + at) * SECOND)
+    return served.usage.read
+
+
 def test_an_override_is_used(tmp_path: Path) -> None:
     pauses = [30, 200, 20, 100, 140, 160, 210, 15, 220, 260, 180, 120, 290, 148, 155]
     log = cold_after(150, pauses).save(tmp_path / "s.jsonl")
@@ -147,12 +158,14 @@ def test_an_override_is_used(tmp_path: Path) -> None:
     assert main(["calibrate", str(log), "-o", str(target)]) == ExitCode.OK
     with with_rules(read_rules_file(str(target))):
         rules = rules_for("anthropic", "claude-opus-4-8", None)
-        assert rules.ttl_short == life.value
-        figure = rules.figure("ttl_short")
+        assert rules.lives_short == life.value
+        figure = rules.figure("lives_short")
         assert figure is not None
         assert "fitted to own logs" in figure.source
-        assert rules.ttl_long == 3600  # the bundled rules hold wherever the file says nothing
-    assert rules_for("anthropic", "claude-opus-4-8", None).ttl_short == 300
+        assert (rules.ttl_short, rules.lives_long) == (300, 0)  # the bundled rules hold wherever it says nothing
+        # A simulation now loses what a session with bodies would have lost: two requests, 200 s apart.
+        assert reads_again_after(200) == 0
+    assert reads_again_after(200) == 400
 
 
 def test_what_real_logs_show(shared_data: Path) -> None:

@@ -173,6 +173,29 @@ def test_other_folders_are_left_alone(tmp_path: Path) -> None:
         sweep([str(logs)], Settings(policies=("ttl-1h",)), str(out), workers=0)
 
 
+def test_rules_of_the_users_own_go_to_the_workers(tmp_path: Path) -> None:
+    logs = fleet(tmp_path / "logs", projects=1, sessions=1)
+    text = """provider = "anthropic"
+read_until = 2026-11-01
+[[like]]
+value = "anthropic"
+source = "the bundled rules hold elsewhere"
+confidence = "high"
+[[lives_short]]
+value = 5
+source = "invented for this test"
+confidence = "low"
+"""
+    asked = Settings(policies=("ttl-5m",))
+    plain = figures(sweep([str(logs)], asked, str(tmp_path / "plain"), workers=0).folder)
+    own = Settings(policies=("ttl-5m",), rules=(("mine.toml", text),))
+    mine = figures(sweep([str(logs)], own, str(tmp_path / "mine"), workers=0).folder)
+    # Calls are 20 s apart: entries that live five seconds are never read.
+    lost = {line.policy: line.saving for line in mine.policies}["ttl-5m"]
+    kept = {line.policy: line.saving for line in plain.policies}["ttl-5m"]
+    assert lost < kept
+
+
 def test_a_folder_without_results(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     done = sweep([str(tmp_path / "logs")], ASKED, str(tmp_path / "out"), workers=0)

@@ -22,6 +22,13 @@ REASON_CAUSES: dict[str, frozenset[str]] = {
     "messages_changed": frozenset(f"AS{code}" for code in (*range(120, 132), 140)),
     "previous_message_not_found": frozenset({"AS201", "AS202", "AS203", "AS204", "AS205", "AS206"}),
     "unavailable": frozenset({"AS401", "AS402", "AS403", "AS405", "AS406", "AS407"}),
+    "prompt_cache_key_changed": frozenset({"AS503"}),
+    "text_format_changed": frozenset({"AS407"}),
+    "reasoning_effort_changed": frozenset({"AS403"}),
+    "verbosity_changed": frozenset({"AS407"}),
+    "service_tier_changed": frozenset({"AS407"}),
+    "context_compacted": frozenset({"AS121", "AS130", "AS131", "AS140"}),
+    "input_changed": frozenset(f"AS{code}" for code in (*range(110, 132), 190)),
 }
 """The causes that say the same as a provider's reason."""
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import blake2b
+from typing import Literal
 
 import msgspec
 
-from agentsim.bodies import BodyError, MessagesReader
+from agentsim.bodies import BodyError, MessagesReader, ReadBody
+from agentsim.bodies.openai_reader import Chat, OpenAIReader, Read, Responses, raw_input
 from agentsim.prompt import Prompt
 from agentsim.session import Event, EventKind, Problem, Request, Session, Source, Usage
 from agentsim.tokens import apportion
@@ -20,17 +22,39 @@ from traces.records import BadRow, Tally, TraceError, decode
 from traces.replies import Reply
 
 FIVE_MINUTES = 300
+HALF_HOUR = 1800
+
+Api = Literal["messages", "chat", "responses"]
+"""Whose body it is: Anthropic's, or one of OpenAI's two."""
+
+_PATHS: tuple[tuple[str, Api], ...] = (
+    ("/messages", "messages"),
+    ("/chat/completions", "chat"),
+    ("/responses", "responses"),
+)
+
+CLOSING = 8
+"""Tokens that may stand behind the last message of an OpenAI prompt, at most: neither read nor written."""
+
+
+def api_of(url: str) -> Api | None:
+    """The API that a URL is an endpoint of; ``None`` for any other (counting tokens, batches, files)."""
+    path = url.partition("#")[0].partition("?")[0].rstrip("/")
+    return next((api for end, api in _PATHS if path.endswith(end)), None)
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """A request as it was captured. Times in nanoseconds, ``None`` where the capture has none.
 
-    ``reply`` is ``None`` when no response was captured; ``status`` is the HTTP status where there is one.
+    ``reply`` is ``None`` when no response was captured; ``status`` is the HTTP status where there is one. ``api`` says
+    what the body is one of; of responses ``output`` are the items that were answered.
     """
 
     body: bytes
     source: Source
+    api: Api = "messages"
     reply: Reply | None = None
+    output: tuple[bytes, ...] = ()
     status: int | None = None
     start: int | None = None
     first_token: int | None = None
@@ -46,9 +70,14 @@ class _Outline(msgspec.Struct, gc=False):
     """As much of a body as is needed before it is read."""
 
     messages: list[msgspec.Raw] | None = None
+    input: str | list[msgspec.Raw] | None = None
+    previous_response_id: str | None = None
+    prompt_cache_key: str | None = None
     model: str | None = None
     tools: list[msgspec.Raw] | None = None
     max_tokens: int | float | None = None
+    max_completion_tokens: int | float | None = None
+    max_output_tokens: int | float | None = None
     metadata: msgspec.Raw = msgspec.Raw(b"")
 
 
@@ -59,6 +88,8 @@ class _Metadata(msgspec.Struct, gc=False):
 
 _outlines = msgspec.json.Decoder(_Outline)
 _metadata = msgspec.json.Decoder(_Metadata)
+_chats = msgspec.json.Decoder(Chat)
+_responses = msgspec.json.Decoder(Responses)
 
 
 def sessions_of(
@@ -71,14 +102,14 @@ def sessions_of(
     the ids of replies already counted, and grows.
     """
     groups: dict[str, _Builder] = {}
-    reader = MessagesReader()
+    reader, openai = MessagesReader(), OpenAIReader()
     for exchange in exchanges:
         try:
             outline = _outline(exchange)
-            key = exchange.session or session_in(bytes(outline.metadata)) or name
+            key = exchange.session or _session_told(exchange, outline) or name
             builder = groups.get(key)
             if builder is None:
-                builder = groups[key] = _Builder(key, format, tally, seen, reader)
+                builder = groups[key] = _Builder(key, format, tally, seen, reader, openai)
             builder.take(exchange, outline)
         except BadRow as bad:
             tally.skip(exchange.source.line, bad, exchange.source.file)
@@ -97,7 +128,18 @@ def _outline(exchange: Exchange) -> _Outline:
     try:
         return decode(_outlines, exchange.body)
     except BadRow as bad:
-        raise BadRow("not a Messages request", bad.detail or bad.reason) from None
+        raise BadRow(_not_one(exchange.api), bad.detail or bad.reason) from None
+
+
+def _not_one(api: Api) -> str:
+    return "not a Messages request" if api == "messages" else "not an OpenAI request"
+
+
+def _session_told(exchange: Exchange, outline: _Outline) -> str | None:
+    """The session that a body names: in its metadata, or by the key under which its prompt is cached."""
+    if exchange.api == "messages":
+        return session_in(bytes(outline.metadata))
+    return outline.prompt_cache_key or None
 
 
 def raise_nothing_found(path: str, tally: Tally, problems: list[Problem] | None, wanted: str) -> None:
@@ -140,12 +182,17 @@ def _by_start(exchange: Exchange) -> tuple[bool, int, str, int]:
 class _Builder:
     """Builds one session from its exchanges, which may come in any order."""
 
-    def __init__(self, id: str, format: str, tally: Tally, seen: set[str], reader: MessagesReader) -> None:
+    def __init__(
+        self, id: str, format: str, tally: Tally, seen: set[str], reader: MessagesReader, openai: OpenAIReader
+    ) -> None:
         self.id = id
         self.format = format
         self.tally = tally
         self.seen = seen
         self.reader = reader
+        self.openai = openai
+        self.held: dict[str, tuple[str | None, tuple[bytes, ...]]] = {}
+        """Items of responses by id, each behind those of another response."""
         self.prompts: dict[bytes, Prompt] = {}
         self.calls: list[tuple[Exchange, Call]] = []
         self.requests: list[Request] = []
@@ -160,10 +207,22 @@ class _Builder:
     def take(self, exchange: Exchange, outline: _Outline) -> None:
         """Read an exchange. Raises BadRow when its body is no Messages request."""
         guess = _guess(outline)
+        before = self.prompts.get(guess)
         try:
-            read = self.reader.read(exchange.body, self.prompts.get(guess))
+            read: ReadBody | Read
+            if exchange.api == "messages":
+                read = self.reader.read(exchange.body, before)
+            elif exchange.api == "chat":
+                read = self.openai.chat(decode(_chats, exchange.body), before)
+            else:
+                asked = decode(_responses, exchange.body)
+                history = self._history(asked.previous_response_id)
+                read = self.openai.responses(asked, history, before)
+                if exchange.reply is not None and exchange.reply.id is not None:
+                    items = (*raw_input(asked.input), *exchange.output)
+                    self.held[exchange.reply.id] = (asked.previous_response_id, items)
         except BodyError as error:
-            raise BadRow("not a Messages request", str(error)) from None
+            raise BadRow(_not_one(exchange.api), str(error)) from None
         self.prompts[guess] = read.prompt
         settings = read.settings
         if exchange.betas and not any(name == "betas" for name, _ in settings):
@@ -175,11 +234,21 @@ class _Builder:
             settings=settings,
             start=exchange.start,
             end=exchange.end,
-            max_tokens=outline.max_tokens if isinstance(outline.max_tokens, int) else None,
+            max_tokens=_most(outline),
             tools=len(outline.tools or ()),
-            messages=len(outline.messages or ()),
+            messages=len(outline.messages or outline.input or ()) if outline.input != "" else 0,
         )
-        self.calls.append((msgspec.structs.replace(exchange, body=b""), call))
+        self.calls.append((msgspec.structs.replace(exchange, body=b"", output=()), call))
+
+    def _history(self, id: str | None) -> list[bytes]:
+        """The items that a response ended with. Raises BadRow where the capture does not hold them all."""
+        turns: list[tuple[bytes, ...]] = []
+        while id is not None:
+            if id not in self.held or len(turns) > len(self.held):
+                raise BadRow("prompt unknown", "it continues a response that is not in the capture")
+            id, items = self.held[id]
+            turns.append(items)
+        return [item for turn in reversed(turns) for item in turn]
 
     def build(self) -> Session:
         """The session of what was taken."""
@@ -218,8 +287,8 @@ class _Builder:
         if place.after_compaction:
             self.events.append(Event(kind="compaction", time=exchange.start, lane=place.lane_state.lane.id, before=id))
         self.harness = self.harness or exchange.harness
-        usage = with_lifetime(reply.usage, call.prompt)
-        prompt = counted_prompt(call.prompt, usage, place.before)
+        usage = told_lifetime(exchange.api, reply.usage, call)
+        prompt = counted_prompt(call.prompt, usage, place.before, behind=closing(exchange.api, usage, call.prompt))
         place.lane_state.remember(id, call, prompt, place.purpose)
         self.requests.append(
             Request(
@@ -227,6 +296,7 @@ class _Builder:
                 lane=place.lane_state.lane.id,
                 model=reply.model or call.model,
                 start=exchange.start,
+                provider="anthropic" if exchange.api == "messages" else "openai",
                 parent=place.parent,
                 purpose=place.purpose,
                 first_token=exchange.first_token,
@@ -263,6 +333,8 @@ def _failed(exchange: Exchange) -> bool:
 def _guess(outline: _Outline) -> bytes:
     """By what a conversation can be told before its prompt is read: its model and its first message."""
     first = bytes(outline.messages[0]) if outline.messages else b""
+    if not first and outline.input:
+        first = bytes(outline.input[0]) if isinstance(outline.input, list) else outline.input.encode()
     return blake2b(first, digest_size=16, key=(outline.model or "").encode()[:64]).digest()
 
 
@@ -275,9 +347,35 @@ def with_lifetime(usage: Usage | None, prompt: Prompt) -> Usage | None:
     return msgspec.structs.replace(usage, write_5m=usage.write_other, write_1h=0, write_other=None)
 
 
-def counted_prompt(prompt: Prompt, usage: Usage | None, before: Known | None) -> Prompt:
+def told_lifetime(api: Api, usage: Usage | None, call: Call) -> Usage | None:
+    """The usage with the lifetime of its writes, where nothing but the usual one was asked for."""
+    if api == "messages":
+        return with_lifetime(usage, call.prompt)
+    if usage is None or not usage.write_other or usage.write_5m or usage.write_1h:
+        return usage
+    longer = any(marker.ttl != HALF_HOUR for marker in call.prompt.breakpoints)
+    if longer or any(name == "prompt_cache_ttl" and value != '"30m"' for name, value in call.settings):
+        return usage
+    return msgspec.structs.replace(usage, write_5m=usage.write_other, write_1h=0, write_other=None)
+
+
+def closing(api: Api, usage: Usage | None, prompt: Prompt) -> int:
+    """How many of the tokens counted belong to no block: those behind the last message of a user or a tool, which are
+    neither read nor written where a breakpoint stands at its end."""
+    if api == "messages" or usage is None or not (usage.read or usage.write) or not len(prompt):
+        return 0
+    fresh = usage.fresh or 0
+    return fresh if usage.write and fresh <= CLOSING and prompt[len(prompt) - 1].role != "assistant" else 0
+
+
+def _most(outline: _Outline) -> int | None:
+    given = (outline.max_completion_tokens, outline.max_output_tokens, outline.max_tokens)
+    return next((most for most in given if isinstance(most, int)), None)
+
+
+def counted_prompt(prompt: Prompt, usage: Usage | None, before: Known | None, behind: int = 0) -> Prompt:
     """The prompt with block sizes that add up to what the provider counted. Its front is shared with the one before,
-    so that a block keeps its size as long as it is there."""
+    so that a block keeps its size as long as it is there. ``behind`` of the tokens counted belong to no block."""
     anchors = []
     if before is not None:
         keep = before.call.prompt.equal_length(prompt)
@@ -287,4 +385,5 @@ def counted_prompt(prompt: Prompt, usage: Usage | None, before: Known | None) ->
         if keep == len(before.prompt):
             anchors.append((keep, before.prompt.tokens))
     total = usage.total_input if usage is not None else None
+    total = total - behind if total is not None else None
     return apportion(prompt, total, anchors) if total and len(prompt) else prompt

@@ -1,6 +1,7 @@
-"""HAR 1.2 archives of HTTP traffic, as browsers and proxies write them: whole Messages bodies and their responses.
+"""HAR 1.2 archives of HTTP traffic, as browsers and proxies write them: whole bodies and their responses.
 
-Usage convention: that of the Messages API, ``input_tokens`` excludes cached tokens. A request starts at
+Usage convention: by the API called. ``input_tokens`` of the Messages API excludes cached tokens, the totals of OpenAI's
+APIs include them. A request starts at
 ``startedDateTime``, its first token comes after ``timings.send`` and ``timings.wait``, and it ends after ``time``
 milliseconds. Headers may hold live keys: only the few that are used are picked out, the others are never kept.
 """
@@ -14,18 +15,19 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.session import Problem, Session, Source
+from traces import openai_replies
 from traces.assembly import stem
-from traces.claude_trace import is_messages_call
 from traces.documents import read_document
-from traces.exchanges import Exchange, raise_nothing_found, sessions_of
+from traces.exchanges import Api, Exchange, api_of, raise_nothing_found, sessions_of
 from traces.headers import Told, told_by
+from traces.openai_replies import Answered
 from traces.records import BadRow, Tally, decode, tell_or_raise
-from traces.replies import Reply, read_message
+from traces.replies import read_message
 from traces.sse import read_stream
 from traces.stamps import nanoseconds
 
 NAME = "har"
-DESCRIPTION = "HAR 1.2 archives (*.har) with Messages requests and responses (calls from descriptions)"
+DESCRIPTION = "HAR 1.2 archives (*.har) with Messages, Chat Completions or Responses calls (from descriptions)"
 VERIFIED = False
 
 _LONGEST = 10**10
@@ -103,7 +105,7 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
             exchanges = _exchanges_of(entries, path, tally)
             sessions = sessions_of(exchanges, format=NAME, name=stem(path), tally=tally, files=(path,), seen=seen)
             if not sessions:
-                raise_nothing_found(path, tally, problems, "Messages request with its response")
+                raise_nothing_found(path, tally, problems, "request to a known API with its response")
         except OSError as error:
             tell_or_raise(error, path, problems)
         else:
@@ -115,15 +117,16 @@ def _exchanges_of(entries: Sequence[msgspec.Raw], path: str, tally: Tally) -> It
         tally.rows += 1
         try:
             entry = decode(_entries, raw)
-            if not is_messages_call(entry.request.url):
+            api = api_of(entry.request.url)
+            if api is None:
                 tally.not_billable += 1
                 continue
-            yield _exchange(entry, Source(path, number))
+            yield _exchange(entry, api, Source(path, number))
         except BadRow as bad:
             tally.skip(number, bad)
 
 
-def _exchange(entry: _Entry, source: Source) -> Exchange:
+def _exchange(entry: _Entry, api: Api, source: Source) -> Exchange:
     request, response = entry.request, entry.response
     asked = _told(request.headers)
     answered = _told(response.headers) if response is not None else Told()
@@ -133,10 +136,13 @@ def _exchange(entry: _Entry, source: Source) -> Exchange:
     status = None if response is None or not response.status else response.status
     start = nanoseconds(entry.startedDateTime)
     timings = entry.timings or _Timings()
+    told = None if response is None or status is None or status >= 400 else read_answered(_data(response), api)
     return Exchange(
         body=text.encode("utf-8", "surrogatepass"),
         source=source,
-        reply=None if response is None or status is None or status >= 400 else _reply(response),
+        api=api,
+        reply=None if told is None else told.reply,
+        output=() if told is None else told.output,
         status=status,
         start=start,
         first_token=_after(start, timings.send, timings.wait) if timings.wait is not None else None,
@@ -161,7 +167,7 @@ def _after(start: int | None, *durations: float | None) -> int | None:
     return start + round(total * 1_000_000) if total < _LONGEST else None
 
 
-def _reply(response: _Response) -> Reply:
+def _data(response: _Response) -> bytes:
     content = response.content
     if content is None or not content.text:
         raise BadRow("no response", "the body was not recorded")
@@ -171,9 +177,12 @@ def _reply(response: _Response) -> Reply:
             data = base64.b64decode(data, validate=False)
         except (binascii.Error, ValueError):
             raise BadRow("no response", "the body is not base64") from None
-    return read_reply(data)
+    return data
 
 
-def read_reply(data: bytes) -> Reply:
+def read_answered(data: bytes, api: Api) -> Answered:
     """The reply that a recorded body holds, whole or as a stream. Raises BadRow when it holds none."""
-    return read_stream(data) if data.lstrip().startswith((b"event:", b"data:")) else read_message(data)
+    if api != "messages":
+        return openai_replies.read(data)
+    is_stream = data.lstrip().startswith((b"event:", b"data:"))
+    return Answered(read_stream(data) if is_stream else read_message(data))

@@ -9,11 +9,19 @@ from traces.conventions import input_includes_cached
 from traces.records import Count
 
 
+class Written(msgspec.Struct, gc=False):
+    """``cache_write_tokens_details``: what was written, by its lifetime."""
+
+    ttl_30m_tokens: Count | None = None
+    ttl_12h_tokens: Count | None = None
+
+
 class Details(msgspec.Struct, gc=False):
     """``prompt_tokens_details`` or ``input_tokens_details``."""
 
     cached_tokens: Count | None = None
     cache_write_tokens: Count | None = None
+    cache_write_tokens_details: Written | None = None
 
 
 class OpenAIUsage(msgspec.Struct, gc=False):
@@ -28,11 +36,19 @@ class OpenAIUsage(msgspec.Struct, gc=False):
 
 
 def openai_usage(sent: OpenAIUsage) -> Usage:
-    """Counters without overlap. Raises BadRow when more was cached than sent."""
+    """Counters without overlap: the shorter lifetime in ``write_5m``, the longer in ``write_1h``, where both are told.
+
+    Raises BadRow when more was cached than sent.
+    """
     details = sent.prompt_tokens_details or sent.input_tokens_details or Details()
-    return input_includes_cached(
+    usage = input_includes_cached(
         sent.input_tokens if sent.prompt_tokens is None else sent.prompt_tokens,
         details.cached_tokens,
         details.cache_write_tokens,
         sent.output_tokens if sent.completion_tokens is None else sent.completion_tokens,
     )
+    split = details.cache_write_tokens_details
+    short, long = (None, None) if split is None else (split.ttl_30m_tokens, split.ttl_12h_tokens)
+    if not usage.write_other or short is None or long is None or short + long != usage.write_other:
+        return usage
+    return msgspec.structs.replace(usage, write_5m=short, write_1h=long, write_other=None)

@@ -1,7 +1,8 @@
 """VCR cassettes: recorded HTTP exchanges in YAML, bodies as text or taken apart (``parsed_body``).
 
-Usage convention: that of the Messages API, ``input_tokens`` excludes cached tokens; ``usage.iterations`` of a
-compaction are kept and billed as their sum. A cassette has no times. YAML needs the package PyYAML.
+Usage convention: by the API called. ``input_tokens`` of the Messages API excludes cached tokens, and
+``usage.iterations`` of a compaction are kept and billed as their sum; OpenAI's totals include cached tokens. A cassette
+has no times. YAML needs the package PyYAML.
 """
 
 from __future__ import annotations
@@ -14,15 +15,14 @@ import msgspec
 
 from agentsim.session import Problem, Session, Source
 from traces.assembly import stem
-from traces.claude_trace import is_messages_call
-from traces.exchanges import Exchange, raise_nothing_found, sessions_of
-from traces.har import read_reply
+from traces.exchanges import Api, Exchange, api_of, raise_nothing_found, sessions_of
+from traces.har import read_answered
 from traces.headers import told_by
 from traces.lines import open_regular
 from traces.records import BadRow, Tally, TraceError, tell_or_raise
 
 NAME = "vcr-cassette"
-DESCRIPTION = "VCR cassettes (YAML) with Messages requests and responses; needs PyYAML"
+DESCRIPTION = "VCR cassettes (YAML) with Messages, Chat Completions or Responses calls; needs PyYAML"
 VERIFIED = True
 
 MAX_BYTES = 64 * 2**20
@@ -51,7 +51,7 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
             exchanges = _exchanges_of(_interactions(path), path, tally)
             sessions = sessions_of(exchanges, format=NAME, name=stem(path), tally=tally, files=(path,), seen=seen)
             if not sessions:
-                raise_nothing_found(path, tally, problems, "Messages request with its response")
+                raise_nothing_found(path, tally, problems, "request to a known API with its response")
         except OSError as error:
             tell_or_raise(error, path, problems)
         else:
@@ -100,10 +100,11 @@ def _exchanges_of(interactions: Sequence[Any], path: str, tally: Tally) -> Itera
         try:
             request, response = _part(interaction, "request"), _part(interaction, "response")
             uri = request.get("uri")
-            if not isinstance(uri, str) or not is_messages_call(uri):
+            api = api_of(uri) if isinstance(uri, str) else None
+            if api is None:
                 tally.not_billable += 1
                 continue
-            yield _exchange(request, response, Source(path, number))
+            yield _exchange(request, response, api, Source(path, number))
         except BadRow as bad:
             tally.skip(number, bad)
 
@@ -115,7 +116,7 @@ def _part(interaction: object, name: str) -> dict[str, Any]:
     return part
 
 
-def _exchange(request: dict[str, Any], response: dict[str, Any], source: Source) -> Exchange:
+def _exchange(request: dict[str, Any], response: dict[str, Any], api: Api, source: Source) -> Exchange:
     given = response.get("status")
     code = given.get("code") if isinstance(given, dict) else given
     status = code if isinstance(code, int) and 100 <= code < 600 else None
@@ -125,10 +126,13 @@ def _exchange(request: dict[str, Any], response: dict[str, Any], source: Source)
     answered = _body(response)
     failed = status is not None and status >= 400
     told = told_by(_headers(request))
+    said = None if failed or answered is None else read_answered(answered, api)
     return Exchange(
         body=body,
         source=source,
-        reply=None if failed or answered is None else read_reply(answered),
+        api=api,
+        reply=None if said is None else said.reply,
+        output=() if said is None else said.output,
         status=status,
         session=told.session,
         request_id=told_by(_headers(response)).request_id,

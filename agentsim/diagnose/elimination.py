@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from agentsim.diagnose.facts import FIVE_MINUTES, ONE_HOUR, LaneMemory, RowFacts
+from agentsim.diagnose.hosts import moved_hosts
 from agentsim.verdict import Evidence
 
 LOOKBACK = 20
@@ -52,6 +53,13 @@ PROVIDER_CAUSES = {
     "tools_changed": "AS105",
     "messages_changed": "AS130",
     "unavailable": "AS407",
+    "prompt_cache_key_changed": "AS503",
+    "text_format_changed": "AS407",
+    "reasoning_effort_changed": "AS403",
+    "verbosity_changed": "AS407",
+    "service_tier_changed": "AS407",
+    "context_compacted": "AS131",
+    "input_changed": "AS190",
 }
 
 _FRONT = ("AS105", "AS112", "AS407", "AS401", "AS402", "AS403", "AS503")
@@ -132,6 +140,9 @@ def find_cause(row: RowFacts, memory: LaneMemory, clock: Clock, *, use_provider:
                 f"Another provider answered ({row.provider} after {parent.provider}): each has its own cache."
             )
             return Finding("AS503", "implied", (), established, to_check)
+        moved = moved_hosts(row, parent)
+        if moved:
+            return Finding("AS503", "implied", (), [*established, *moved], to_check)
         if row.model != parent.model:
             established.append("The model changed; each model has a cache of its own.")
             extra = (expiry_code(parent),) if expired == "yes" else ()

@@ -9,21 +9,21 @@ from collections.abc import Mapping
 
 import msgspec
 
-from agentsim.gateway import openai_usage
+from agentsim.bodies.openai_reader import raw_input
 from agentsim.gateway.anthropic_request import MessagesBodies, asked_of, session_of
 from agentsim.gateway.conversations import Conversation, Placed, api_error, marker
 from agentsim.gateway.emulator import FORMAT, Sessions
 from agentsim.gateway.headers import betas_of, session_named, text_of
 from agentsim.gateway.openai_request import OpenAIBodies, chat_of, responses_of
+from agentsim.gateway.openai_store import ResponseStore, Turn
 from agentsim.gateway.refusal import Refusal
 from agentsim.gateway.reply import Asked
 from agentsim.gateway.tracing import Trace
 from agentsim.session import Request
-from traces import replies, sse
-from traces.exchanges import counted_prompt, with_lifetime
+from traces import openai_replies, replies, sse
+from traces.exchanges import closing, counted_prompt, told_lifetime
 from traces.lanes import Call
 from traces.records import BadRow
-from traces.replies import Reply
 
 IN_FLIGHT = 24 * 3600 * 10**9
 """An answer that has not ended is assumed to end long after any request that comes meanwhile."""
@@ -39,6 +39,8 @@ class Recording(msgspec.Struct, frozen=True):
     conversation: Conversation
     placed: Placed
     call: Call
+    history: Turn | None = None
+    """Of responses: the new items of the request, behind those that the server holds."""
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +66,7 @@ class Recorder:
         self.unread = 0
         self._messages = MessagesBodies(checked=False)
         self._openai = OpenAIBodies()
+        self._store = ResponseStore()
         self._number = 0
 
     def begin(self, path: str, headers: Mapping[bytes, bytes], body: bytes, now: int) -> Recording | None:
@@ -76,9 +79,7 @@ class Recorder:
                 conversation = self._conversation(headers, chat.prompt_cache_key)
                 return self._place(self._openai.chat(chat, conversation), conversation, now)
             if path.endswith("/responses"):
-                sent = responses_of(body)
-                conversation = self._conversation(headers, sent.prompt_cache_key)
-                return self._place(self._openai.responses(sent, conversation), conversation, now)
+                return self._begin_responses(headers, body, now)
         except Exception:  # whatever is wrong with it, the harness must not notice
             self.unread += 1
         return None
@@ -98,6 +99,17 @@ class Recorder:
         if betas and not any(name == "betas" for name, _ in settings):
             settings = tuple(sorted((*settings, ("betas", msgspec.json.encode(betas).decode()))))
         return self._place(asked_of(sent, conversation.id, prompt, settings), conversation, now)
+
+    def _begin_responses(self, headers: Mapping[bytes, bytes], body: bytes, now: int) -> Recording:
+        sent = responses_of(body)
+        if bytes(sent.conversation) not in (b"", b"null"):
+            raise Refusal(400, "what the provider holds of it was not seen", path="conversation")
+        before = None if sent.previous_response_id is None else self._store.previous(sent.previous_response_id)
+        self._store.check_room(before, len(body))
+        conversation = self._conversation(headers, sent.prompt_cache_key)
+        asked = self._openai.responses(sent, conversation, [] if before is None else before.history())
+        recording = self._place(asked, conversation, now)
+        return msgspec.structs.replace(recording, history=Turn(before, tuple(raw_input(sent.input)), (), b""))
 
     def _conversation(self, headers: Mapping[bytes, bytes], named: str | None) -> Conversation:
         found = self.sessions.get(session_named(headers) or (named or "")[:200] or None)
@@ -127,15 +139,18 @@ class Recorder:
             conversation.forget(placed)
             self.sessions.tell(conversation, api_error(placed.lane, start, answered.status))
             return
-        reply = _reply_of(asked, answered)
-        if reply is None:
+        said = _reply_of(asked, answered)
+        if said is None:
             conversation.forget(placed)
             self.sessions.tell(conversation, marker("interrupted", placed.lane, start))
             return
-        usage = reply.usage
-        if asked.provider == "anthropic":
-            usage = with_lifetime(usage, asked.prompt)
-        prompt = counted_prompt(asked.prompt, usage, placed.before)
+        reply = said.reply
+        if recording.history is not None and reply.id is not None and answered.whole:
+            new = recording.history
+            self._store.keep(reply.id, Turn(new.before, new.input, said.output, b""))
+        usage = told_lifetime(asked.dialect, reply.usage, recording.call)
+        behind = closing(asked.dialect, usage, asked.prompt)
+        prompt = counted_prompt(asked.prompt, usage, placed.before, behind=behind)
         call = msgspec.structs.replace(recording.call, end=answered.end)
         is_last = placed.state.last is not None and placed.state.last.id == placed.id
         placed = conversation.renamed(placed, answered.request_id or reply.id)
@@ -170,13 +185,14 @@ class Recorder:
             self.sessions.tell(conversation, marker("interrupted", placed.lane, answered.end))
 
 
-def _reply_of(asked: Asked, answered: Answered) -> Reply | None:
+def _reply_of(asked: Asked, answered: Answered) -> openai_replies.Answered | None:
     """What the answer says; ``None`` when it broke off before it said anything. Raises BadRow, Refusal."""
     try:
         if asked.dialect == "messages":
-            return sse.read_stream(answered.data) if answered.is_stream else replies.read_message(answered.data)
-        read = openai_usage.read_stream if answered.is_stream else openai_usage.read_answer
-        return read(answered.data)
+            read = sse.read_stream if answered.is_stream else replies.read_message
+            return openai_replies.Answered(read(answered.data))
+        told = openai_replies.read_stream if answered.is_stream else openai_replies.read_answer
+        return told(answered.data)
     except (BadRow, Refusal):
         if answered.whole:
             raise

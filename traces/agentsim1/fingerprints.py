@@ -45,9 +45,20 @@ _SETTING_WORDS = (
 _CHOICE_WORDS = ("auto", "any", "tool", "none", "disable_parallel_tool_use", "low", "medium", "high", "xhigh", "max")
 _TIER_WORDS = ("fast", "standard", "priority", "batch", "default", "flex", "global", "us", "eu", "not_available")
 _STOP_WORDS = ("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal", "compaction")
-_MISS_WORDS = ("model_changed", "system_changed", "tools_changed", "messages_changed", "previous_message_not_found")
+_CACHE_WORDS = ("implicit", "explicit", "30m", "12h", "24h", "in_memory", "minimal")
+_MISS_WORDS = (
+    *("model_changed", "system_changed", "tools_changed", "messages_changed", "previous_message_not_found"),
+    *("prompt_cache_key_changed", "text_format_changed", "reasoning_effort_changed", "verbosity_changed"),
+    *("context_compacted", "input_changed", "service_tier_changed"),
+)
 _OTHER_WORDS = ("unavailable", "model_context_window_exceeded", "tools", "system", "messages", "user", "assistant")
-_WORDS = frozenset((*_SETTING_WORDS, *_CHOICE_WORDS, *_TIER_WORDS, *_STOP_WORDS, *_MISS_WORDS, *_OTHER_WORDS))
+_ROLES = ("developer", "function")
+_WORDS = frozenset(
+    (
+        *(*_SETTING_WORDS, *_CACHE_WORDS, *_CHOICE_WORDS, *_TIER_WORDS),
+        *(*_STOP_WORDS, *_MISS_WORDS, *_OTHER_WORDS, *_ROLES),
+    )
+)
 _MAKERS = frozenset(
     (
         "agentsim",
@@ -62,7 +73,15 @@ _MAKERS = frozenset(
         "raw-bodies",
     )
 )
-_OPEN_SETTINGS = frozenset(("citations", "effort", "images_present", "speed", "thinking", "tool_choice"))
+_OPEN_SETTINGS = frozenset(
+    (
+        *("citations", "effort", "images_present", "service_tier", "speed", "thinking", "tool_choice", "verbosity"),
+        *("prompt_cache_mode", "prompt_cache_retention", "prompt_cache_ttl"),
+    )
+)
+_NAMED_SETTINGS = frozenset((*KEY_SETTINGS, "prompt_cache_key"))
+"""Settings whose name stays, but not their value."""
+
 _VERSION = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6}){1,3}([-+](alpha|beta|rc|dev|next)?[.0-9]{0,12})?")
 _ACCOUNT = re.compile(r"[0-9]{12}")
 
@@ -170,6 +189,7 @@ class _Blinder:
             service_tier=self.word(request.service_tier),
             speed=self.word(request.speed),
             region=self.word(request.region),
+            host=None if request.host is None else self.name(request.host),
             harness_version=version if version is None or _VERSION.fullmatch(version) else self.name(version),
             section_tokens=tuple((self.word(name) or "", count) for name, count in request.section_tokens),
             source=None if source is None else Source(self.name(source.file), source.line),
@@ -225,7 +245,7 @@ class _Blinder:
             except (msgspec.MsgspecError, RecursionError):
                 shown = msgspec.json.encode(self.name(value)).decode()
             return name, shown
-        known = name if name in KEY_SETTINGS else self.name(name)
+        known = name if name in _NAMED_SETTINGS else self.name(name)
         return known, msgspec.json.encode(self.name(value)).decode()
 
     def _blind(self, value: Any) -> Any:

@@ -14,6 +14,7 @@ from math import gcd
 
 from agentsim.diagnose.elimination import Clock, Finding, expiry, expiry_code, lead_sentence, leads
 from agentsim.diagnose.facts import FIVE_MINUTES, LaneMemory, RowFacts
+from agentsim.diagnose.hosts import moved_hosts
 from agentsim.verdict import Verdict
 
 USUAL_STEP = 128
@@ -139,6 +140,9 @@ def _cause(row: RowFacts, parent: RowFacts, memory: LaneMemory, clock: Clock) ->
     if row.provider != parent.provider:
         established.append(f"{row.provider} answered after {parent.provider}: each provider has a cache of its own.")
         return Finding("AS503", "implied", (), established, to_check)
+    moved = moved_hosts(row, parent)
+    if moved:
+        return Finding("AS503", "implied", (), [*established, *moved], to_check)
     if row.model != parent.model:
         established.append("The model changed; each model has a cache of its own.")
         return Finding("AS404", "implied", (), established, to_check)

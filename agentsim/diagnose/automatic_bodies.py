@@ -10,6 +10,7 @@ from __future__ import annotations
 from agentsim.backends.longest_prefix import LongestPrefixProvider
 from agentsim.diagnose.automatic import DOUBT, PAUSE, TURN
 from agentsim.diagnose.diff import cause_of, first_difference
+from agentsim.diagnose.hosts import host_changed
 from agentsim.prompt import Prompt
 from agentsim.providers import ProviderRules
 from agentsim.session import Request
@@ -109,6 +110,10 @@ class AutomaticJudge:
             if place is not None:
                 sentence = f"All {front:,} tokens in front of the first difference that count in whole steps were read."
                 return cause_of(place, parent.prompt, this.prompt), "proved", place, (), sentence
+        request, before = this.request, parent.request
+        moved = host_changed(request.provider, request.model, (before.host, parent.now), (request.host, this.now))
+        if moved:
+            return "AS503", "proved", None, (), " ".join(moved)
         if this.now < parent.readable:
             return "AS501", "proved", None, (), "The answer to the request before had not begun."
         idle = (this.now - parent.now) // SECOND

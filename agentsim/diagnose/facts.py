@@ -16,7 +16,8 @@ class RowFacts:
     far as its writes or its ancestors' tell; ``ttl_dropped`` is True when its lane wrote a longer one before.
     ``appended`` counts content blocks since the parent's prompt. ``head_tokens`` is the size of tools and system, where
     known. ``automatic`` is True for a cache that finds prefixes by itself and reports no writes, in steps of ``step``
-    tokens; ``fixed_lifetime`` is False where the provider publishes none.
+    tokens; ``fixed_lifetime`` is False where the provider publishes none. ``host`` is which server answered, where the
+    log names it.
     """
 
     __slots__ = (
@@ -31,6 +32,7 @@ class RowFacts:
         "fixed_lifetime",
         "fresh",
         "head_tokens",
+        "host",
         "id",
         "measured",
         "model",
@@ -74,6 +76,7 @@ class RowFacts:
         self.head_tokens: int | None = None
         self.first_token: int | None = None
         self.provider = "anthropic"
+        self.host: str | None = None
         self.automatic = False
         self.fixed_lifetime = True
         self.step = 1

@@ -44,6 +44,7 @@ def _facts(request: Request) -> RowFacts:
     row = RowFacts(request.id, request.model, usage.read or 0, usage.write or 0, usage.fresh or 0, measured=measured)
     row.output = usage.output if request.output_final else None
     row.provider = request.provider
+    row.host = request.host
     if usage.write is None and request.provider != "anthropic":
         # Automatic caches report no writes: all that was sent may be read next time.
         row.warm = row.total

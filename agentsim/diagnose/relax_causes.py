@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agentsim.backends.modeled import SECOND, ModeledProvider
 from agentsim.diagnose.diff import shape_difference
+from agentsim.diagnose.hosts import host_changed
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, Named, Reading, Seen, Words, differing_settings
 from agentsim.diagnose.relax_words import code_of, explain, is_unmarked, order_of
 from agentsim.diagnose.relaxation import Question, Relaxation, Relaxed, Rule, smallest
@@ -82,6 +83,11 @@ class CauseFinder:
                 f"Request {parent.request.id} went to {parent.request.provider} and this one to {request.provider}; "
                 "each has a cache of its own. The content is the same."
             )
+            return Named("AS503", "proved")
+        before = parent.request
+        moved = host_changed(request.provider, request.model, (before.host, parent.now), (request.host, seen.now))
+        if moved:
+            words.established += [*moved, "The content is the same."]
             return Named("AS503", "proved")
         words.established.append(
             f"The prompt repeats that of request {parent.request.id}, and by the rules {reading.predicted:,} tokens "

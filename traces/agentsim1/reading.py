@@ -215,6 +215,7 @@ class _Session:
             service_tier=row.service_tier,
             speed=row.speed,
             region=row.region,
+            host=row.host,
             harness_version=row.harness_version,
             appended_blocks=row.appended_blocks,
             section_tokens=row.section_tokens,

@@ -159,6 +159,7 @@ class RequestRow(Row):
     service_tier: str | None = None
     speed: str | None = None
     region: str | None = None
+    host: str | None = None
     harness_version: str | None = None
     appended_blocks: Count | None = None
     section_tokens: list[Annotated[tuple[str, Count], Field(strict=False)]] = []

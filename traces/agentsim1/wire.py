@@ -151,6 +151,7 @@ class RequestRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=False, 
     service_tier: str | None = None
     speed: str | None = None
     region: str | None = None
+    host: str | None = None
     harness_version: str | None = None
     appended_blocks: Count | None = None
     section_tokens: tuple[tuple[str, Count], ...] = ()

@@ -105,6 +105,7 @@ def _request(request: Request, origin: Origin, text: bool) -> RequestRow:
         service_tier=request.service_tier,
         speed=request.speed,
         region=request.region,
+        host=request.host,
         harness_version=request.harness_version,
         appended_blocks=request.appended_blocks,
         section_tokens=request.section_tokens,

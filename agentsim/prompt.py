@@ -122,15 +122,23 @@ class Prompt:
             segment.chain.append(digest)
             segment.tokens.append(total)
         length = segment.start + len(segment.blocks)
-        markers = tuple(breakpoints)
-        for marker in markers:
-            if not 0 <= marker.position < length:
-                raise ValueError(f"breakpoint at block {marker.position} of a prompt of {length} blocks")
-        return Prompt(segment, length, markers)
+        return Prompt(segment, length, _inside(breakpoints, length))
+
+    def front(self, length: int, breakpoints: Iterable[Breakpoint] = ()) -> Prompt:
+        """The first ``length`` blocks of this prompt, with exactly the breakpoints given. O(1), nothing is made.
+
+        Raises ValueError when there are fewer blocks, or a breakpoint lies outside the result.
+        """
+        if not 0 <= length <= self._length:
+            raise ValueError(f"cannot keep {length} of {self._length} blocks")
+        segment = self._segment
+        while segment.parent is not None and length <= segment.start:
+            segment = segment.parent
+        return Prompt(segment, length, _inside(breakpoints, length))
 
     def with_breakpoints(self, breakpoints: Iterable[Breakpoint]) -> Prompt:
         """The same blocks with other breakpoints."""
-        return self.replace_after(self._length, (), breakpoints)
+        return Prompt(self._segment, self._length, _inside(breakpoints, self._length))
 
     def __len__(self) -> int:
         return self._length
@@ -170,15 +178,19 @@ class Prompt:
         """The chained digest of the first ``length`` blocks."""
         if length == 0:
             return ROOT_DIGEST
-        segment = self._segment_at(length - 1)
-        return segment.chain[length - 1 - segment.start]
+        segment, position = self._segment, length - 1
+        while segment.start > position:  # as _segment_at, without the call: nothing is asked for more often
+            segment = segment.parent  # type: ignore[assignment]
+        return segment.chain[position - segment.start]
 
     def tokens_until(self, length: int) -> int:
         """Tokens of the first ``length`` blocks."""
         if length == 0:
             return 0
-        segment = self._segment_at(length - 1)
-        return segment.tokens[length - 1 - segment.start]
+        segment, position = self._segment, length - 1
+        while segment.start > position:
+            segment = segment.parent  # type: ignore[assignment]
+        return segment.tokens[position - segment.start]
 
     def common_length(self, other: Prompt) -> int:
         """How many leading blocks have the same content in both. O(log n) digest comparisons."""
@@ -238,6 +250,15 @@ class Prompt:
             stop = min(stop, segment.start)
             segment = segment.parent
         return runs[::-1]
+
+
+def _inside(breakpoints: Iterable[Breakpoint], length: int) -> tuple[Breakpoint, ...]:
+    """The breakpoints of a prompt of so many blocks. Raises ValueError for one that lies outside of it."""
+    markers = tuple(breakpoints)
+    for marker in markers:
+        if not 0 <= marker.position < length:
+            raise ValueError(f"breakpoint at block {marker.position} of a prompt of {length} blocks")
+    return markers
 
 
 def _flatten(segment: _Segment) -> _Segment:

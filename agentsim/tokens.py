@@ -67,10 +67,13 @@ def estimate_quickly(text: str) -> int:
     size = len(data)
     if size > SAMPLE_BYTES:
         data = data[: SAMPLE_BYTES // 2] + data[-SAMPLE_BYTES // 2 :]
-    classes = b" " + data.translate(_CLASSES)
-    words = classes.count(b" a") + classes.count(b".a") + classes.count(b"0a") + classes.count(b"xa")
-    signs = classes.count(b" .") + classes.count(b"a.") + classes.count(b"0.") + classes.count(b"x.")
-    eighths = 9 * words + 8 * signs + 4 * classes.count(b"0") + 2 * classes.count(b"x")
+    # One number with a bit a byte for its class; a run begins where that bit is not set a byte before.
+    classes = int.from_bytes(data.translate(_CLASSES), "little")
+    begins = classes ^ (classes & (classes << 8))
+    eighths = 9 * (begins & _WORDS).bit_count() + 8 * (begins & _SIGNS).bit_count()
+    eighths += 4 * (classes & _DIGITS).bit_count()
+    if not text.isascii():
+        eighths += 2 * (classes & _BEYOND).bit_count()
     return max(1, eighths * size // (8 * len(data)))
 
 
@@ -188,14 +191,16 @@ def _encoding() -> tiktoken.Encoding | None:
 
 
 def _class_of(byte: int) -> int:
+    """The bit for a byte: 1 in a word, 2 a sign, 4 a digit, 8 beyond ASCII, 0 white space."""
     character = chr(byte)
     if byte >= 0x80:
-        return ord("x")
+        return 8
     if character.isalpha():
-        return ord("a")
+        return 1
     if character.isdigit():
-        return ord("0")
-    return ord(" ") if character.isspace() or byte < 0x20 or byte == 0x7F else ord(".")
+        return 4
+    return 0 if character.isspace() or byte < 0x20 or byte == 0x7F else 2
 
 
 _CLASSES = bytes(_class_of(byte) for byte in range(256))
+_WORDS, _SIGNS, _DIGITS, _BEYOND = (int.from_bytes(bytes([bit]) * SAMPLE_BYTES, "little") for bit in (1, 2, 4, 8))

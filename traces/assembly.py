@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from agentsim.session import Completeness, Event, EventKind, Lane, Problem, Purpose, Request, Session
+from traces.garbage import without_collection
 from traces.records import Tally, TraceError, tell_or_raise
 
 MAIN = "main"
@@ -160,7 +161,8 @@ def read_each(
     """The session of each file. What is wrong with a file is told; without ``problems`` its OSError is raised."""
     for path in paths:
         try:
-            session = read(path)
+            with without_collection():
+                session = read(path)
             refuse_empty(session, path, wanted, problems)
         except OSError as error:
             tell_or_raise(error, path, problems)

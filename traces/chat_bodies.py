@@ -16,8 +16,23 @@ from traces.records import BadRow
 Json = dict[str, Any]
 
 
-def messages_body(chat: Json, model: str, places: list[tuple[int, int]] | None = None) -> bytes:
-    """The Messages body of a chat body. Raises BadRow when it has no list of messages.
+def messages_body(chat: Json, model: str) -> bytes:
+    """The Messages body of a chat body. Raises BadRow when it has no list of messages."""
+    system, messages = messages_parts(chat)
+    body: Json = {"model": model, "messages": messages}
+    if system:
+        body["system"] = system
+    tools = chat.get("tools")
+    if isinstance(tools, list) and tools:
+        body["tools"] = [_tool(tool) for tool in tools if isinstance(tool, dict)]
+    try:
+        return msgspec.json.encode(body)
+    except (UnicodeEncodeError, msgspec.MsgspecError, RecursionError):
+        raise BadRow("bad field", "messages") from None
+
+
+def messages_parts(chat: Json, places: list[tuple[int, int]] | None = None) -> tuple[list[Json], list[Json]]:
+    """The system blocks and the messages of a chat body. Raises BadRow when it has no list of messages.
 
     ``places`` learns for each message of the chat where its blocks begin: the message of the new body, and the block in
     it.
@@ -52,16 +67,7 @@ def messages_body(chat: Json, model: str, places: list[tuple[int, int]] | None =
             messages[-1]["content"] += blocks
         else:
             messages.append({"role": role, "content": blocks})
-    body: Json = {"model": model, "messages": messages}
-    if system:
-        body["system"] = system
-    tools = chat.get("tools")
-    if isinstance(tools, list) and tools:
-        body["tools"] = [_tool(tool) for tool in tools if isinstance(tool, dict)]
-    try:
-        return msgspec.json.encode(body)
-    except (UnicodeEncodeError, msgspec.MsgspecError, RecursionError):
-        raise BadRow("bad field", "messages") from None
+    return system, messages
 
 
 def _blocks(content: object) -> list[Json]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from agentsim.bodies import BodyError, MessagesReader
 from agentsim.prompt import Prompt
 from agentsim.session import Problem, Request, Session, Source, Usage
 from traces.assembly import MAIN, Assembly, read_each, stem
-from traces.chat_bodies import messages_body
+from traces.chat_bodies import messages_parts
 from traces.conventions import input_includes_cached, provider_of_model
 from traces.documents import read_document
 from traces.records import BadRow, Tally, counter
@@ -62,7 +63,7 @@ def _session(path: str) -> Session:
     history = [message for message in history if isinstance(message, dict)] if isinstance(history, list) else []
     assembly.harness = "mini-swe-agent" if mini else "swe-agent"
     model = _model(document)
-    prompts = _Prompts(history, model)
+    prompts = _Prompts(history)
     for number, message in enumerate(history):
         if message.get("role") != "assistant":
             continue
@@ -105,24 +106,24 @@ def _session(path: str) -> Session:
 class _Prompts:
     """The prompts of a run: fronts of its whole history, which is read once."""
 
-    def __init__(self, history: list[Json], model: str) -> None:
+    def __init__(self, history: list[Json]) -> None:
         self.bad: BadRow | None = None
         self._whole = Prompt.of(())
         self._places: list[tuple[int, int]] = []
         places: list[tuple[int, int]] = []
         try:
             messages = [{**message, "tool_call_id": _first(message.get("tool_call_ids"))} for message in history]
-            body = messages_body({"messages": messages}, model, places)
-            self._whole = MessagesReader().read(body).prompt
+            system, parts = messages_parts({"messages": messages}, places)
+            said = [(message["role"], message["content"]) for message in parts]
+            self._whole = MessagesReader().prompt_of(system, said)
         except BadRow as bad:
             self.bad = BadRow("prompt unknown", str(bad))
         except BodyError as error:
             self.bad = BadRow("prompt unknown", str(error))
         self._begins = places
         self._system = self._whole.section_end("system")
-        for at in range(self._system, len(self._whole)):
-            block = self._whole[at]
-            self._places.append((block.message or 0, block.part or 0))
+        blocks = islice(self._whole, self._system, None)
+        self._places += [(block.message or 0, block.part or 0) for block in blocks]
 
     def before(self, number: int) -> Prompt | None:
         """The prompt that a message of the history answered."""
@@ -130,7 +131,7 @@ class _Prompts:
             return None
         keep = self._system + bisect_left(self._places, self._begins[number])
         markers = [marker for marker in self._whole.breakpoints if marker.position < keep]
-        return self._whole.replace_after(keep, (), markers) if keep else None
+        return self._whole.front(keep, markers) if keep else None
 
 
 def _first(values: object) -> str | None:

@@ -108,6 +108,8 @@ def canonical_block(value: Any, path: str) -> Canonical:
     kind = value.get("type")
     if not isinstance(kind, str):
         raise BodyError(f"{path}.type", f"must be a string, not {_type_name(kind)}")
+    if kind == "text" and len(value) == 2 and isinstance(value.get("text"), str):
+        return Canonical("text", "text", value["text"], None, ())  # what the long way comes to
     return _canonical(kind, value, path)
 
 

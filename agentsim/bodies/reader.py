@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 
 import msgspec
@@ -131,6 +131,29 @@ class MessagesReader:
         if isinstance(body, (bytes, Raw)):
             self._last = (body, result)
         return result
+
+    def prompt_of(
+        self, system: Sequence[object], messages: Sequence[tuple[str, Sequence[object]]], keep_text: bool = True
+    ) -> Prompt:
+        """The prompt of blocks that are decoded already: those of the system text, and of each message its role and
+        blocks. The same prompt as of a body of these blocks, and nothing is remembered. Raises BodyError."""
+        growth = Growth(None)
+        for part, value in enumerate(system):
+            piece = self._of_value(value, f"system[{part}]", "system", None, keep_text, quirk=part == 0)
+            growth.add(piece, "system", None, part, None, "list")
+        for index, (role, blocks) in enumerate(messages):
+            for part, value in enumerate(blocks):
+                piece = self._of_value(value, f"messages[{index}].content[{part}]", "messages", role, keep_text)
+                growth.add(piece, "messages", role, index, part, "list")
+        return growth.finish(tuple(growth.markers))
+
+    def _of_value(
+        self, value: object, path: str, section: Section, role: str | None, keep_text: bool, quirk: bool = False
+    ) -> Piece:
+        try:
+            return self._piece(canonical_block(value, path), section, role, keep_text, quirk)
+        except RecursionError:
+            raise BodyError(path, "nested too deeply") from None
 
     def _build(self, parts: wire.Body, grew_from: Prompt | None, keep_text: bool, size: int) -> _Layout:
         tools = parts.tools or []

@@ -53,14 +53,18 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def write(self) -> int | None:
         """All tokens written to a cache, whatever their lifetime; ``None`` when no write counter was reported."""
-        parts = [n for n in (self.write_5m, self.write_1h, self.write_other) if n is not None]
-        return sum(parts) if parts else None
+        short, long, other = self.write_5m, self.write_1h, self.write_other
+        if short is None and long is None and other is None:
+            return None
+        return (short or 0) + (long or 0) + (other or 0)
 
     @property
     def total_input(self) -> int | None:
         """The whole prompt: read + written + fresh; ``None`` unless at least one of them was reported."""
-        parts = [n for n in (self.fresh, self.write, self.read) if n is not None]
-        return sum(parts) if parts else None
+        fresh, write, read = self.fresh, self.write, self.read
+        if fresh is None and write is None and read is None:
+            return None
+        return (fresh or 0) + (write or 0) + (read or 0)
 
 
 class ProviderDiagnosis(msgspec.Struct, frozen=True, kw_only=True, gc=False):

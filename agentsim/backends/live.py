@@ -16,7 +16,7 @@ from agentsim.backends import Served
 from agentsim.backends.accounts import Account, AskFailed
 from agentsim.bodies.rendering import Body, chat_body, messages_body
 from agentsim.session import Request, Usage
-from traces.conventions import input_includes_cached
+from traces.openai_usage import OpenAIUsage, openai_usage
 from traces.records import BadRow
 from traces.usage import SentUsage, usage_of
 
@@ -124,19 +124,10 @@ def body_of(request: Request, account: Account) -> Body:
 def chat_usage(told: dict[str, Any]) -> Usage:
     """Usage in the form of chat completions. Servers that keep no count of what they read leave the details out, or
     say ``null``: then it is not known. Raises AskFailed for counters that contradict each other."""
-    details = told.get("prompt_tokens_details")
-    details = details if isinstance(details, dict) else {}
-    counters = [
-        told.get("prompt_tokens"),
-        details.get("cached_tokens"),
-        details.get("cache_write_tokens"),
-        told.get("completion_tokens"),
-    ]
-    if counters[0] is None:
-        raise AskFailed("the answer does not report how long the prompt was")
-    if any(value is not None and (not isinstance(value, int) or value < 0) for value in counters):
-        raise AskFailed("its usage cannot be understood: a counter is no count")
     try:
-        return input_includes_cached(*counters)
-    except BadRow as error:
+        usage = openai_usage(msgspec.convert(told, OpenAIUsage))
+    except (BadRow, msgspec.MsgspecError) as error:
         raise AskFailed(f"its usage cannot be understood: {error}") from None
+    if usage.fresh is None:
+        raise AskFailed("the answer does not report how long the prompt was")
+    return usage

@@ -11,7 +11,7 @@ import msgspec
 from agentsim.backends.accounts import Account, AskFailed
 from agentsim.probe.asking import Answered, Clock, Lifetime, Question
 from agentsim.session import Usage
-from traces.conventions import input_includes_cached
+from traces.openai_usage import OpenAIUsage, openai_usage
 from traces.records import BadRow
 from traces.usage import SentUsage, usage_of
 
@@ -150,10 +150,4 @@ def _usage(account: Account, told: Mapping[str, Any]) -> Usage:
         raise BadRow("no usage", "the answer reported none")
     if account.api == "anthropic":
         return usage_of(msgspec.convert(told, SentUsage, strict=False))
-    details = told.get("input_tokens_details") or {}
-    return input_includes_cached(
-        told.get("input_tokens"),
-        details.get("cached_tokens"),
-        details.get("cache_write_tokens"),
-        told.get("output_tokens"),
-    )
+    return openai_usage(msgspec.convert(told, OpenAIUsage))

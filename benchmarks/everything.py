@@ -83,7 +83,7 @@ def runs(peers: Peers, corpus: Path | None) -> Iterator[tuple[str, list[str]]]:
     yield "check", []
     yield "serving", []
     yield "scaling", []
-    yield "fleet", []
+    yield "fleet", ["--mixed"]
 
 
 def main() -> None:

@@ -1,25 +1,28 @@
 """What a sweep costs: two workers beside one, twenty policies beside one, and its memory on a gigabyte of mixed logs.
 
     python -m benchmarks.fleet --scale 1
-    python -m benchmarks.fleet --mixed ../logs
+    python -m benchmarks.fleet --mixed
 
 A corpus of Claude Code logs is written to a temporary folder (370 MB times ``--scale``); ``--corpus`` takes one that is
-there. ``--mixed`` names logs of other formats: they are copied beside the corpus until there is a gigabyte.
+there. ``--mixed`` adds a sweep of a gigabyte of logs of every agent.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 from benchmarks.measure import BenchmarkError, Program, finish, markdown, race, run
+from benchmarks.readers_corpus import LOGS, write
 from benchmarks.summary import write_corpus
 
 HEADINGS = ["sweep", "time", "largest process", "beside the first"]
+
+CALLS = 4_000
+"""Calls in the session of each other agent: about 25 MB."""
 
 TWENTY = (
     "ttl-5m ttl-1h ttl-lanes ttl-split keep-alive keep-alive-priced keep-alive-three keep-alive-steady keep-alive-hour "
@@ -44,29 +47,21 @@ def lines_of(programs: list[Program], rounds: int) -> list[list[str]]:
     return table
 
 
-def fill(folder: Path, sources: list[Path], size: int) -> int:
-    """Copy logs into a folder, again and again, until there are so many bytes; how many there are."""
-    there = 0
-    number = 0
-    while there < size:
-        before = there
-        for source in sources:
-            target = folder / str(number) / source.name
-            shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, folder / str(number))
-            there += sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
-            if there >= size:
-                return there
-        if there == before:
-            raise BenchmarkError("the logs to be mixed in are empty")
-        number += 1
-    return there
+def mix(folder: Path, corpus: Path) -> int:
+    """A gigabyte of logs: of Claude Code, and a long session of each other agent; how many bytes there are."""
+    (folder / "claude-code").symlink_to(corpus, target_is_directory=True)
+    for name in LOGS:
+        (folder / name).mkdir()
+        write(folder / name, name, CALLS)
+    folders = [corpus, *(folder / name for name in LOGS)]
+    return sum(path.stat().st_size for each in folders for path in each.rglob("*") if path.is_file())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time sweeps beside each other.")
     parser.add_argument("--corpus", type=Path, help="a folder of logs, instead of a written one")
     parser.add_argument("--scale", type=int, default=1, help="times 370 MB")
-    parser.add_argument("--mixed", type=Path, help="a folder with a folder of logs for each format")
+    parser.add_argument("--mixed", action="store_true", help="sweep a gigabyte of logs of every agent too")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--readme", type=Path, metavar="FILE", help="put the table between the markers in this file")
     given = parser.parse_args()
@@ -84,11 +79,14 @@ def main() -> None:
                 sweep("1 policy, 1 worker", corpus, out, TWENTY[1:2], 1),
             ]
             table = lines_of(programs, given.rounds)
-            if given.mixed is not None:
+            if given.mixed:
                 mixed = Path(place) / "mixed"
-                size = fill(mixed, sorted(path for path in given.mixed.iterdir() if path.is_dir()), 10**9)
+                mixed.mkdir()
+                large = Path(place) / "large"
+                write_corpus(large, "source", 2)
+                size = mix(mixed, large)
                 used, _ = run(sweep("mixed", mixed, out, TWENTY[1:2], 1))
-                title = f"1 policy, 1 worker, {size / 1e9:.1f} GB of mixed logs"
+                title = f"1 policy, 1 worker, {size / 1e9:.1f} GB of logs of {len(LOGS) + 1} agents"
                 table.append([title, f"{used.seconds:.1f} s", f"{used.mebibytes:.0f} MiB", ""])
         finish("fleet", markdown(table, HEADINGS), given.readme)
     except BenchmarkError as error:

@@ -76,8 +76,16 @@ class ModeledProvider:
             hit=0 if hit is None else hit.length,
             hit_owner=None if hit is None else hit.owner,
             written=written,
-            stored=_stored(asked, written) if asked.rules.storage != "none" else 0,
+            stored=self.stored(asked, written),
         )
+
+    def would_read(self, request: Request, now: int) -> int:
+        """Tokens of the prompt that would be read at ``now``. Changes nothing."""
+        if request.prompt is None:
+            return 0
+        asked = self.ask(request, now)
+        hit = None if asked.rejected is not None else self.find(request, asked, now)
+        return 0 if hit is None else request.prompt.tokens_until(hit.length)
 
     def forget(self, request: Request, keep: int, now: int) -> None:
         """Lose what is kept of a request's prompt behind its first ``keep`` blocks, as an early eviction does."""
@@ -210,6 +218,13 @@ class ModeledProvider:
             return Usage(fresh=total - read, write_5m=0, write_1h=0, read=read, output=output)
         return Usage(fresh=total - last, write_5m=last - long_end, write_1h=long_end - read, read=read, output=output)
 
+    def stored(self, asked: Asked, written: Sequence[int]) -> int:
+        """Token-seconds of new entries, where storage is billed: each keeps its whole prefix for its lifetime."""
+        if asked.rules.storage == "none":
+            return 0
+        lives = {marker.position + 1: marker.ttl for marker in asked.usable}
+        return sum(asked.address.prompt.tokens_until(length) * lives[length] for length in written)
+
     def entry_of(self, request: Request, asked: Asked, length: int, ttl: int) -> Entry:
         """The entry that a request would have written had a breakpoint of ``ttl`` seconds ended ``length`` blocks."""
         return self.store_of(request).entry(
@@ -268,12 +283,6 @@ def identities_of(request: Request, rules: ProviderRules, scope: str) -> Sequenc
                 pairs.append((rule.name, value))
         identities.append((scope, request.model, index, tuple(pairs)))
     return identities
-
-
-def _stored(asked: Asked, written: Sequence[int]) -> int:
-    """Token-seconds of the new entries: each keeps its whole prefix for its whole lifetime."""
-    lives = {marker.position + 1: marker.ttl for marker in asked.usable}
-    return sum(asked.address.prompt.tokens_until(length) * lives[length] for length in written)
 
 
 def _position(marker: Breakpoint) -> int:

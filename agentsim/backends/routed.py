@@ -25,6 +25,13 @@ class RoutedProvider:
             return Served(usage=request.usage or Usage())
         return self._backend_of(request, now).serve(request, now)
 
+    def would_read(self, request: Request, now: int) -> int:
+        """Tokens of the prompt that would be read at ``now``, where its mechanism foresees that. Changes nothing."""
+        if request.prompt is None:
+            return 0
+        foresee = getattr(self._backend_of(request, now), "would_read", None)
+        return foresee(request, now) if foresee is not None else 0
+
     def forget(self, request: Request, keep: int, now: int) -> None:
         """Lose what is kept of a request's prompt behind its first ``keep`` blocks, where that may happen early."""
         if request.prompt is not None:

@@ -35,6 +35,10 @@ class ForgetfulBackend(CacheBackend, Protocol):
         """Lose what is kept of a request's prompt behind its first ``keep`` blocks."""
         ...
 
+    def would_read(self, request: Request, now: int) -> int:
+        """Tokens of the prompt that would be read at ``now``. Changes nothing."""
+        ...
+
 
 class _Talk:
     """A conversation: its home, when it was last answered there, and its requests of the last minute. Mutable."""
@@ -62,12 +66,29 @@ class SpillingProvider:
         self._hosts: dict[int, ForgetfulBackend] = {}
         self._talks: dict[bytes, _Talk] = {}
         self._counts: dict[bytes, int] = {}
+        self._drawn: tuple[str, int, int, int] | None = None
+        """Request, time, host and number of hosts of the lots drawn last: whoever foresees a read draws them."""
 
     def serve(self, request: Request, now: int) -> Served:
         """See :meth:`agentsim.backends.CacheBackend.serve`."""
-        prompt = request.prompt
-        if prompt is None:
+        if request.prompt is None:
             return Served(usage=request.usage or Usage())
+        host, hosts = self._draw(request, request.prompt, now)
+        self._drawn = None
+        served = self._hosts[host].serve(request, now)
+        return msgspec.structs.replace(served, host=f"host {host}") if hosts > 1 else served
+
+    def would_read(self, request: Request, now: int) -> int:
+        """Tokens of the prompt that will be read at ``now``, when the request is served next."""
+        if request.prompt is None:
+            return 0
+        host, _ = self._draw(request, request.prompt, now)
+        return self._hosts[host].would_read(request, now)
+
+    def _draw(self, request: Request, prompt: Prompt, now: int) -> tuple[int, int]:
+        """Draw the lots of a request, once: which cache answers, of how many, and whether it forgets."""
+        if self._drawn is not None and self._drawn[:2] == (request.id, now):
+            return self._drawn[2:]
         rules = self._rules_of(request, prompt, now)
         name = _conversation(request, prompt)
         self._counts[name] = self._counts.get(name, -1) + 1
@@ -83,8 +104,8 @@ class SpillingProvider:
         if self._lost(talk, host, name, rules, now):
             backend.forget(request, prompt.section_end("system"), now)
         talk.used[host] = now
-        served = backend.serve(request, now)
-        return msgspec.structs.replace(served, host=f"host {host}") if rules.route_hosts > 1 else served
+        self._drawn = (request.id, now, host, rules.route_hosts)
+        return host, rules.route_hosts
 
     def _host(self, talk: _Talk, name: bytes, rules: ProviderRules, now: int) -> int:
         """The cache that answers; the home of the conversation may change."""

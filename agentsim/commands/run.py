@@ -37,6 +37,7 @@ MOST_AGENTS_KEPT = 1_000
 @click.option("--set", "settings", metavar="KEY=VALUE[,VALUE...]", multiple=True, help="Change a key; try each value.")
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Seeds to run under.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="The first seed.  [default: the scenario's]")
+@click.option("--chance", is_flag=True, help="Draw by lot which cache answers and what it drops early.")
 @click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="Write the sessions as an agentsim/1 trace.")
 @click.option("--perfetto", metavar="FILE", type=FILE, help="Write a trace for Perfetto or Chrome.")
 @json_option
@@ -46,6 +47,7 @@ def command(
     settings: tuple[str, ...],
     repeat: int,
     seed: int | None,
+    chance: bool,
     target: str | None,
     perfetto: str | None,
     as_json: bool,
@@ -67,7 +69,7 @@ def command(
     small = cells[0].scenario.agents.count <= MOST_AGENTS_KEPT
     keep = target is not None or perfetto is not None or (single and small)
     first = cells[0].scenario.seed if seed is None else seed
-    trials = _run(cells, range(first, first + repeat), keep)
+    trials = _run(cells, range(first, first + repeat), keep, chance)
     if target is not None:
         _write_sessions(trials, target)
     if perfetto is not None:
@@ -86,7 +88,7 @@ def command(
     return ExitCode.OK
 
 
-def _run(cells: list[Cell], seeds: range, keep: bool) -> list[Trial]:
+def _run(cells: list[Cell], seeds: range, keep: bool, chance: bool) -> list[Trial]:
     from agentsim.harness.trials import run_trial
     from agentsim.report.progress import Progress
 
@@ -104,7 +106,7 @@ def _run(cells: list[Cell], seeds: range, keep: bool) -> list[Trial]:
             plan_of: Callable[[int], object] = named.plan
             try:
                 trials.append(
-                    run_trial(plan_of, seeds, label=cell.label, values=cell.values, keep=keep, step=step)  # type: ignore[arg-type]
+                    run_trial(plan_of, seeds, label=cell.label, values=cell.values, keep=keep, step=step, chance=chance)  # type: ignore[arg-type]
                 )
             except ValueError as error:
                 where = f"{cell.name}{', ' + cell.label if cell.label else ''}, seeds {seeds[0]} to {seeds[-1]}"

@@ -163,9 +163,10 @@ class Endpoint:
         asked = msgspec.structs.replace(asked, readable=readable, used=used)
         written = backend.record(request, asked, now, hit)
         usage = backend.bill(request, asked, hit)
+        stored = backend.stored(asked, written)
         if hit is None:
-            return first, end, Served(usage=usage, written=written)
-        return first, end, Served(usage=usage, hit=hit.length, hit_owner=hit.owner, written=written)
+            return first, end, Served(usage=usage, written=written, stored=stored)
+        return first, end, Served(usage=usage, hit=hit.length, hit_owner=hit.owner, written=written, stored=stored)
 
 
 def _set_times(

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from agentsim.backends import CacheBackend
 from agentsim.harness.account import Account, together
 from agentsim.harness.plan import Plan
 from agentsim.harness.run import Simulation, simulate
@@ -72,6 +73,13 @@ def estimate(values: Sequence[int]) -> Estimate:
     return Estimate(round(mean), int(half.to_integral_value()))
 
 
+def _with_chance(plan: Plan) -> CacheBackend:
+    from agentsim.backends.routed import RoutedProvider
+    from agentsim.backends.spill import SpillingProvider
+
+    return SpillingProvider(RoutedProvider, plan.seed)
+
+
 def run_trial(
     plan_of: Callable[[int], Plan],
     seeds: Sequence[int],
@@ -80,15 +88,19 @@ def run_trial(
     values: tuple[tuple[str, Any], ...] = (),
     keep: bool = False,
     step: Callable[[], None] | None = None,
+    chance: bool = False,
 ) -> Trial:
-    """Run a plan under each seed; ``step`` is called after each run. Raises ValueError for an unknown provider."""
+    """Run a plan under each seed; ``step`` is called after each run. Raises ValueError for an unknown provider.
+
+    With ``chance`` it is drawn by lot, from the same seed, which cache answers and what is dropped early.
+    """
     accounts = []
     kept = []
     name = ""
     for seed in seeds:
         plan = plan_of(seed)
         name = plan.name
-        simulation = simulate(plan, keep=keep)
+        simulation = simulate(plan, _with_chance(plan) if chance else None, keep=keep)
         accounts.append(simulation.account)
         if keep:
             kept.append(simulation)

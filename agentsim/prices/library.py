@@ -63,6 +63,9 @@ def _provider(provider: Any, additions: Mapping[str, Any]) -> Provider:
     for entry in additions.get("hour_write", ()):
         if provider.id in entry["providers"]:
             models = [_with_hour_write(model, entry) for model in models]
+    for entry in additions.get("hours", ()):
+        if entry["provider"] == provider.id:
+            models = [_with_weekdays(model, tuple(entry["weekdays"])) for model in models]
     for entry in additions.get("storage", ()):
         if entry["provider"] == provider.id:
             models = [_with_storage(model, entry) for model in models]
@@ -213,6 +216,16 @@ def _hour_write(prices: Prices, factor: Fraction) -> Prices:
     if any(price.denominator != 1 for _, price in steps):
         return prices
     return msgspec.structs.replace(prices, write_1h=tuple((start, int(price)) for start, price in steps))
+
+
+def _with_weekdays(model: Model, weekdays: tuple[int, ...]) -> Model:
+    periods = tuple(
+        msgspec.structs.replace(period, when=msgspec.structs.replace(period.when, weekdays=weekdays))
+        if period.when.from_time is not None
+        else period
+        for period in model.periods
+    )
+    return msgspec.structs.replace(model, periods=periods)
 
 
 def _with_storage(model: Model, entry: Mapping[str, Any]) -> Model:

@@ -9,6 +9,9 @@ import msgspec
 DAY = 86_400 * 10**9
 """Nanoseconds in a day."""
 
+THURSDAY = 3
+"""The weekday of the epoch."""
+
 Steps = tuple[tuple[int, int], ...]
 """A price by prompt size: (threshold, picodollars a token), ascending. The last one whose threshold is EXCEEDED by
 the whole prompt applies to all of its tokens. The first threshold is -1."""
@@ -42,12 +45,16 @@ class Clause(msgspec.Struct, frozen=True, array_like=True):
 
 
 class When(msgspec.Struct, frozen=True, array_like=True):
-    """When a price applies: days since the epoch (the last one excluded) and nanoseconds of the day, all in UTC."""
+    """When a price applies: days since the epoch (the last one excluded) and nanoseconds of the day, all in UTC.
+
+    ``weekdays`` are those on which its hours count (Monday is 0); empty: all.
+    """
 
     since_day: int | None = None
     until_day: int | None = None
     from_time: int | None = None
     until_time: int | None = None
+    weekdays: tuple[int, ...] = ()
 
     def active(self, time: int | None) -> bool:
         """Whether it applies at a time. At an unknown time only a price without an end and without hours does."""
@@ -60,6 +67,8 @@ class When(msgspec.Struct, frozen=True, array_like=True):
             return False
         if self.from_time is None or self.until_time is None:
             return True
+        if self.weekdays and (day + THURSDAY) % 7 not in self.weekdays:
+            return False
         if self.until_time < self.from_time:  # past midnight
             return clock >= self.from_time or clock < self.until_time
         return self.from_time <= clock < self.until_time

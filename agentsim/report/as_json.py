@@ -79,6 +79,16 @@ def summary_document(summary: Summary) -> Document:
         **_envelope("summary"),
         "sessions": summary.sessions,
         "files": summary.files,
+        "formats": [
+            {
+                "format": line.format,
+                "sessions": line.sessions,
+                "requests": line.requests,
+                "not_priced": line.unpriced,
+                "cost": exact(line.cost, DOLLAR_DIGITS),
+            }
+            for line in summary.formats
+        ],
         "requests": summary.requests,
         "duplicates": summary.duplicates,
         "first_time": utc(summary.first_time),
@@ -290,7 +300,18 @@ def _row(number: int, row: Row, verdict: Verdict, content: bool) -> Document:
             else None
         ),
         "verdict": _verdict(verdict, content),
+        **_only_some(row),
     }
+
+
+def _only_some(row: Row) -> Document:
+    """What only some providers have: storage at a price, and several hosts."""
+    found: Document = {}
+    if row.stored:
+        found["stored_token_seconds"] = row.stored
+        found["storage_cost"] = exact(row.storage_cost, DOLLAR_DIGITS)
+    host = row.host or row.request.host
+    return {**found, "host": host} if host is not None else found
 
 
 def _usage(usage: Usage) -> Document:

@@ -173,11 +173,10 @@ def test_kimi_keeps_five_minutes_for_nothing_and_an_hour_at_twice_the_price():
 
 
 def test_mistral_caches_only_for_those_who_opt_in():
-    def talk(**settings: str) -> list[int | None]:
-        return reads(*(ask(str(n), n * 10, "mistral", "mistral-large-4", long(2 + n), **settings) for n in range(2)))
-
-    assert talk() == [0, 0]
-    assert talk(prompt_cache_key="mine") == [0, 2_000]
+    plain = [ask(str(n), n * 10, "mistral", "mistral-large-4", long(2 + n)) for n in range(2)]
+    keyed = [msgspec.structs.replace(one, settings=(("prompt_cache_key", "mine"),)) for one in plain]
+    assert reads(*plain) == [0, 0]
+    assert reads(*keyed) == [0, 2_000]
 
 
 def test_glm_asks_nothing_for_writing():

@@ -1,6 +1,8 @@
 """Chance at a provider: seeded, off by default, and as often as the rules say."""
 
+import json
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,6 +11,7 @@ from agentsim.backends import Served
 from agentsim.backends.modeled import ModeledProvider
 from agentsim.backends.routed import RoutedProvider
 from agentsim.backends.spill import SpillingProvider
+from agentsim.cli import main
 from agentsim.providers import ProviderRules, rules_for
 from agentsim.session import Request
 from tests.agentsim.prompts import MODEL, block, prompt, request, texts
@@ -117,3 +120,23 @@ def test_an_automatic_cache_forgets_too():
     plain = RoutedProvider()
     assert sum(n or 0 for n in reads) < sum(plain.serve(one, one.start or 0).usage.read or 0 for one in bare)
     assert 5_000 in reads
+
+
+def test_a_read_can_be_foreseen_and_its_lots_are_drawn_once():
+    rules = RULES.with_(route_hosts=3, route_switch=30, early_loss=((1, 40),))
+    requests = turns(60, 60)
+    plain = [one.usage.read for one in served(rules, 7, requests)]
+    provider = SpillingProvider(lambda: ModeledProvider(rules), 7, rules)
+    for one, read in zip(requests, plain, strict=True):
+        assert provider.would_read(one, one.start or 0) == read
+        assert provider.serve(one, one.start or 0).usage.read == read
+
+
+def test_a_simulation_draws_lots_only_when_asked(capsys):
+    def run(*options: str) -> dict[str, Any]:
+        assert main(["run", "claude-code-day", "--seed", "3", "--json", *options]) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    assert run() == run()
+    assert run("--chance") == run("--chance") != run()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 
 import pytest
@@ -68,7 +70,7 @@ def test_written_tokens_are_charged_once_and_an_hour_at_its_own_price():
     assert dollars(344_139 * (card.write_5m or 0)) == Decimal("2.15086875")
 
 
-def sse(*events: dict[str, object]) -> str:
+def sse(*events: Mapping[str, object]) -> str:
     return "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
 
 
@@ -108,3 +110,25 @@ def test_parts_of_an_inclusive_count_never_exceed_it(total, read, write):
     assert usage.fresh is not None
     assert usage.fresh >= 0
     assert usage.total_input == total
+
+
+@pytest.mark.parametrize(
+    ("moment", "fresh", "read"),
+    [
+        ("2026-11-17T00:59:59", "0.15", "0.003"),  # a Tuesday
+        ("2026-11-17T01:00:00", "0.30", "0.006"),
+        ("2026-11-17T03:59:59", "0.30", "0.006"),
+        ("2026-11-17T04:00:00", "0.15", "0.003"),
+        ("2026-11-17T06:00:00", "0.30", "0.006"),
+        ("2026-11-17T10:00:00", "0.15", "0.003"),
+        ("2026-11-14T02:00:00", "0.15", "0.003"),  # a Saturday
+        ("2026-11-15T07:00:00", "0.15", "0.003"),
+        ("2026-11-16T07:00:00", "0.30", "0.006"),  # Monday again
+    ],
+)
+def test_deepseek_costs_twice_as_much_at_its_peak_hours_from_monday_to_friday(moment, fresh, read):
+    when = int(datetime.fromisoformat(moment + "+00:00").timestamp()) * 10**9
+    card = rate_card("deepseek", "deepseek-flash", when, 1_000)
+    assert card is not None
+    assert card.read is not None
+    assert (dollars(card.fresh * 10**6), dollars(card.read * 10**6)) == (Decimal(fresh), Decimal(read))

@@ -13,6 +13,7 @@ from agentsim.report.exits import ExitCode, Failure
 EXAMPLES = (
     ("agentsim summary", "Every Claude Code session on this machine."),
     ("agentsim summary ~/.claude/projects/my-project", "The sessions of one project."),
+    ("agentsim summary ~/.codex/sessions captures/", "Logs of any format, each request counted once."),
     ("agentsim summary --top 20", "Longer lists of the worst sessions and misses."),
     ("agentsim summary --json | jq .losses", "Losses by cause, for programs."),
 )
@@ -30,8 +31,8 @@ EXAMPLES = (
 def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None, strict: bool) -> ExitCode:
     """Sum up sessions: cost, hit rate, losses by cause, the worst sessions and the worst misses.
 
-    Without PATH it reads every Claude Code log on this machine: ~/.claude/projects and ~/.config/claude/projects, or
-    the folders that CLAUDE_CONFIG_DIR names.
+    Logs of any format will do (see 'agentsim formats'). Without PATH it reads every Claude Code log on this machine:
+    ~/.claude/projects and ~/.config/claude/projects, or the folders that CLAUDE_CONFIG_DIR names.
     """
     from agentsim.commands.inputs import check_path, unreadable
     from agentsim.report.notices import tell_problems
@@ -49,14 +50,12 @@ def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None
         check_path(path)
     try:
         with Progress("reading logs") as progress:
-            summary = summarise(where, workers=workers, progress=progress, worst=top)
+            summary = summarise(paths or None, workers=workers, progress=progress, worst=top)
     except OSError as error:
         raise unreadable(error, where[0]) from error
     if not summary.sessions:
         tell_problems(summary.problems)
-        raise Failure(
-            "no session of Claude Code in here", file=where[0], remedy="'agentsim formats PATH' tells what it is"
-        )
+        raise Failure("no session in here", file=where[0], remedy="'agentsim formats PATH' tells what it is")
     if as_json:
         from agentsim.report.as_json import summary_document, write_document
 

@@ -24,6 +24,14 @@ SESSION_COLUMNS = (
     Column("lost", ">", 8),
 )
 
+FORMAT_COLUMNS = (
+    Column("format", "<", 9, 8),
+    Column("sessions", ">", 4),
+    Column("requests", ">", 7),
+    Column("not priced", ">", 3),
+    Column("cost", ">", 8),
+)
+
 MISS_COLUMNS = (
     Column("when", "<", 4),
     Column("lost", ">", 8),
@@ -40,6 +48,7 @@ def write_summary(paper: Paper, summary: Summary) -> None:
         paper.line("No requests in here.")
         return
     _figures(paper, summary)
+    _formats(paper, summary)
     write_losses(paper, summary.losses, summary.cost)
     _worst_sessions(paper, [line for line in summary.worst_sessions if line.lost_cost or line.misses])
     _worst_misses(paper, summary.worst_misses)
@@ -81,6 +90,25 @@ def _figures(paper: Paper, summary: Summary) -> None:
     for name, amount, rest in lines:
         lead: list[Span] = [f"  {name:<{names}}  ", (f"{amount:>{amounts}}", Style.STRONG), "  "]
         paper.paragraph(rest, first=lead, rest=[" " * (names + amounts + 6)])
+
+
+def _formats(paper: Paper, summary: Summary) -> None:
+    """What each format adds, where there are several."""
+    if len(summary.formats) < 2:
+        return
+    paper.line()
+    places = figures.places_for(line.cost for line in summary.formats)
+    rows: list[list[Span]] = [
+        [
+            line.format,
+            figures.count(line.sessions),
+            figures.count(line.requests),
+            figures.count(line.unpriced),
+            figures.money(line.cost, places) if line.cost else figures.UNKNOWN,
+        ]
+        for line in summary.formats
+    ]
+    write_table(paper, FORMAT_COLUMNS, rows, indent=2)
 
 
 def _worst_sessions(paper: Paper, lines: Sequence[SessionLine]) -> None:

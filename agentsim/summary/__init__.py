@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agentsim.diagnose.totals import Loss
 from agentsim.prices import default_book
 from agentsim.session import Accounting, Problem
-from agentsim.summary.shape import MissLine, SessionLine, Summary, UnitReport
+from agentsim.summary.shape import FormatLine, MissLine, SessionLine, Summary, UnitReport
+from agentsim.summary.sorting import sort_out
 from agentsim.summary.unit import report_on
 from agentsim.summary.workers import Progress, run
-from traces.claude_code.files import LogFile, conversations, default_roots, find_logs, look_at
+from traces.claude_code.files import LogFile, conversations
 from traces.stamps import nanoseconds
 
-__all__ = ["MissLine", "SessionLine", "Summary", "summarise"]
+__all__ = ["FormatLine", "MissLine", "SessionLine", "Summary", "summarise"]
 
 WORST = 10
 """How many of the worst sessions and misses a summary names."""
@@ -30,7 +31,8 @@ def summarise(
     progress: Progress | None = None,
     worst: int = WORST,
 ) -> Summary:
-    """Sum up the Claude Code logs at or under the paths; without paths, all on this machine.
+    """Sum up the sessions at or under the paths, whatever their formats; without paths, those of Claude Code on this
+    machine. Each request is counted once within a format.
 
     ``workers`` is the number of processes (by default as many as there are processors). The result does not depend on
     it, nor on the order of the paths. Files that cannot be read are told in the summary's ``problems``.
@@ -46,16 +48,7 @@ def summarise(
 
 def _summarise(paths: Sequence[str] | None, workers: int | None, progress: Progress | None, worst: int) -> Summary:
     problems: list[Problem] = []
-    files: list[LogFile] = []
-    for path in find_logs(default_roots() if paths is None else paths, problems):
-        try:
-            files.append(look_at(path))
-        except OSError as error:
-            problems.append(
-                Problem(
-                    file=path, line=0, reason=error.strerror or str(error), remedy="check that it is a readable file"
-                )
-            )
+    files, others = sort_out(paths, problems)
     groups = conversations(files)
     if workers is None:
         size = sum(file.size for file in files)
@@ -68,7 +61,12 @@ def _summarise(paths: Sequence[str] | None, workers: int | None, progress: Progr
         else:
             reports.append(result)
     copies = _count_once(reports, {group[0].path: group for group in groups})
-    return _add_up(reports, copies, problems, len(files), worst)
+    if others:
+        from agentsim.summary.others import reports_on
+
+        reports += reports_on(others, problems)
+    count = len(files) + sum(len(group) for group in others.values())
+    return _add_up(reports, copies, problems, count, worst)
 
 
 def _count_once(reports: list[UnitReport], groups: dict[str, tuple[LogFile, ...]]) -> int:
@@ -97,10 +95,10 @@ def _add_up(reports: list[UnitReport], copies: int, problems: list[Problem], fil
     unpriced: dict[str, int] = {}
     kinds: dict[str, int] = {}
     skipped: dict[str, int] = {}
-    by_session: dict[str, list[UnitReport]] = {}
+    by_session: dict[tuple[str, str], list[UnitReport]] = {}
     misses: list[tuple[UnitReport, MissLine]] = []
     for report in reports:
-        by_session.setdefault(report.session, []).append(report)
+        by_session.setdefault((report.format, report.session), []).append(report)
         for target, source in ((unpriced, report.unpriced), (kinds, report.kinds), (skipped, report.skipped)):
             for name, count in source.items():
                 target[name] = target.get(name, 0) + count
@@ -132,7 +130,8 @@ def _add_up(reports: list[UnitReport], copies: int, problems: list[Problem], fil
         for cause, s in losses.items()
     ]
     items.sort(key=lambda loss: (-loss.cost, -loss.tokens, loss.cause))
-    lines = [_session_line(session, parts) for session, parts in by_session.items() if any(p.requests for p in parts)]
+    shown = {key: parts for key, parts in by_session.items() if any(part.requests for part in parts)}
+    lines = [_session_line(session, parts) for (_, session), parts in shown.items()]
     lines.sort(key=lambda line: (-line.lost_cost, -line.cost, line.session))
     misses.sort(key=lambda pair: (-(pair[1].lost_cost or 0), -pair[1].lost, pair[1].request))
     stamps = [stamp for report in reports for stamp in (report.first_stamp, report.last_stamp) if stamp]
@@ -171,7 +170,25 @@ def _add_up(reports: list[UnitReport], copies: int, problems: list[Problem], fil
         problems=tuple(sorted(problems, key=lambda problem: (problem.file, problem.line, problem.reason))),
         first_time=nanoseconds(min(stamps, default=None)),
         last_time=nanoseconds(max(stamps, default=None)),
+        formats=_by_format(shown),
     )
+
+
+def _by_format(sessions: Mapping[tuple[str, str], Sequence[UnitReport]]) -> tuple[FormatLine, ...]:
+    formats: dict[str, list[Sequence[UnitReport]]] = {}
+    for (format, _), parts in sessions.items():
+        formats.setdefault(format, []).append(parts)
+    lines = [
+        FormatLine(
+            format=format,
+            sessions=len(groups),
+            requests=sum(part.requests for parts in groups for part in parts),
+            unpriced=sum(sum(part.unpriced.values()) for parts in groups for part in parts),
+            cost=sum(part.cost for parts in groups for part in parts),
+        )
+        for format, groups in formats.items()
+    ]
+    return tuple(sorted(lines, key=lambda line: (-line.requests, line.format)))
 
 
 def _session_line(session: str, parts: list[UnitReport]) -> SessionLine:

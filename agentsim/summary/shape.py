@@ -49,6 +49,7 @@ class UnitReport(msgspec.Struct, array_like=True, gc=False):
     not_billable: int
     skipped: dict[str, int]
     problems: list[Problem]
+    format: str = "claude-code"
 
 
 class SessionLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -77,6 +78,16 @@ class MissLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     lost_cost: int | None
     file: str
     line: int
+
+
+class FormatLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the sessions of one format add to a summary. Money in picodollars."""
+
+    format: str
+    sessions: int
+    requests: int
+    unpriced: int
+    cost: int
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,3 +119,4 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...]
     first_time: int | None
     last_time: int | None
+    formats: tuple[FormatLine, ...] = ()

@@ -49,7 +49,7 @@ def test_logs_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["summary", str(tmp_path)]) == ExitCode.UNREADABLE
     out, err = capsys.readouterr()
     assert out == ""
-    assert f"{tmp_path}: no session of Claude Code in here" in err
+    assert f"{tmp_path}: no session in here" in err
 
 
 def test_each_line_is_counted_once(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:

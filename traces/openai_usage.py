@@ -49,6 +49,6 @@ def openai_usage(sent: OpenAIUsage) -> Usage:
     )
     split = details.cache_write_tokens_details
     short, long = (None, None) if split is None else (split.ttl_30m_tokens, split.ttl_12h_tokens)
-    if not usage.write_other or short is None or long is None or short + long != usage.write_other:
+    if short is None or long is None or short + long != (usage.write_other or 0):
         return usage
     return msgspec.structs.replace(usage, write_5m=short, write_1h=long, write_other=None)

@@ -9,12 +9,16 @@ Each prefix lives from its last use; reading a longer one uses it too.
 from __future__ import annotations
 
 from agentsim.backends import Served
+from agentsim.lifetimes import seconds_of
 from agentsim.prompt import Prompt
 from agentsim.providers import ProviderRules, bare_name
 from agentsim.session import Request, Usage
 
 SECOND = 10**9
 _DAY = 24 * 3600 * SECOND
+
+RETENTION = "prompt_cache_retention"
+"""The setting by which a request chooses how long its prompt is kept."""
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """Whose prefixes they are: a model, and the settings that its cache tells apart."""
@@ -58,7 +62,7 @@ class LongestPrefixProvider:
         if not _is_cached(request, rules):
             return Served(usage=Usage(fresh=prompt.tokens, read=0, output=output))
         runs = self._runs.setdefault(_key(request, rules), {})
-        life = _life(prompt, rules)
+        life = _life(request, prompt, rules)
         found, length = _find(runs, prompt, now)
         run = found
         while run is not None and run.used < now:
@@ -150,8 +154,14 @@ def _is_cached(request: Request, rules: ProviderRules) -> bool:
     return not rules.needs_setting or any(name == rules.needs_setting for name, _ in request.settings)
 
 
-def _life(prompt: Prompt, rules: ProviderRules) -> int:
-    """How long what the request sends is kept after its last use, in nanoseconds."""
+def _life(request: Request, prompt: Prompt, rules: ProviderRules) -> int:
+    """How long what the request sends is kept after its last use, in nanoseconds.
+
+    A retention that the request names (``24h``, or ``in_memory`` for the ordinary one) comes first.
+    """
+    retention = next((value for name, value in request.settings if name == RETENTION), None)
+    if retention is not None:
+        return min(seconds_of(retention.strip('"')) or rules.ttl_short, rules.ttl_long) * SECOND
     if rules.ttl_chosen and any(marker.ttl > rules.ttl_short for marker in prompt.breakpoints):
         return rules.ttl_long * SECOND
     return rules.ttl_short * SECOND

@@ -10,6 +10,7 @@ import msgspec
 from agentsim.gateway.answer import Answer, Event, count, piece_size
 from agentsim.gateway.chat_reply import SECOND, reasoning_of
 from agentsim.gateway.reply import Part, Say, Think, pieces, tokens_of
+from agentsim.session import Usage
 
 _encode = msgspec.json.encode
 
@@ -154,15 +155,16 @@ def _usage(answer: Answer) -> dict[str, Any]:
         "input_tokens_details": {
             "cached_tokens": count(usage.read),
             "cache_write_tokens": count(usage.write),
-            "cache_write_tokens_details": {
-                "ttl_30m_tokens": count(usage.write_5m),
-                "ttl_12h_tokens": count(usage.write_1h),
-            },
+            "cache_write_tokens_details": None if usage.write is None else _by_lifetime(usage),
         },
         "output_tokens": output,
         "output_tokens_details": {"reasoning_tokens": reasoning_of(answer)},
         "total_tokens": whole + output,
     }
+
+
+def _by_lifetime(usage: Usage) -> dict[str, int]:
+    return {"ttl_30m_tokens": count(usage.write_5m), "ttl_12h_tokens": count(usage.write_1h)}
 
 
 def _diagnostics(answer: Answer) -> dict[str, Any]:

@@ -85,6 +85,19 @@ def test_models_and_settings_have_caches_of_their_own() -> None:
     assert read(provider, 4, asked, 3, settings=(("service_tier", '"flex"'),)) == 1920, "not in the key"
 
 
+@pytest.mark.parametrize(
+    ("retention", "gap", "found"),
+    [(None, 601, 0), ("in_memory", 600, 1920), ("in_memory", 601, 0), ("24h", 86_400, 1920), ("24h", 86_401, 0)],
+)
+def test_a_request_may_choose_the_longer_retention_at_no_price(retention: str | None, gap: int, found: int) -> None:
+    settings = () if retention is None else (("prompt_cache_retention", f'"{retention}"'),)
+    provider, asked = LongestPrefixProvider(), prompt(("head", 2000))
+    written = provider.serve(request(1, asked, start=0, first_token=0, settings=settings), 0).usage
+    assert (written.fresh, written.write) == (2000, None)
+    now = gap * 10**9
+    assert provider.serve(request(2, asked, start=now, settings=settings), now).usage.read == found
+
+
 def test_who_wrote_what_is_told() -> None:
     provider = LongestPrefixProvider()
     first = provider.serve(request(1, prompt(("head", 2000)), start=0, first_token=0), 0)

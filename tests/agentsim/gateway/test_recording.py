@@ -97,6 +97,37 @@ def test_a_recording_says_what_the_upstream_says(tmp_path: Path, fingerprint: bo
     assert [request.id for request in recorded.requests if not fingerprint][:1] in ([], ["req_agentsim_00000001"])
 
 
+@pytest.mark.parametrize("fingerprint", [False, True])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_recording_of_the_breakpoint_contract(tmp_path: Path, fingerprint: bool, stream: bool) -> None:
+    """Explicit and unasked breakpoints, and a history that the server holds: the same on both sides."""
+    part = {"type": "input_text", "text": WORDS, "prompt_cache_breakpoint": {"mode": "explicit", "ttl": "12h"}}
+    with (
+        serving(tmp_path) as upstream,
+        passing(tmp_path, upstream.url, fingerprint=fingerprint) as relay,
+        relay.openai() as client,
+    ):
+
+        def ask(**given: Any) -> Any:
+            common: dict[str, Any] = {"model": "gpt-5.6-sol", "prompt_cache_key": "k", **given}
+            if not stream:
+                return client.responses.create(**common)
+            with client.responses.stream(**common) as events:
+                return events.get_final_response()
+
+        first = ask(input=[{"role": "developer", "content": [part]}, {"role": "user", "content": "one"}])
+        second = ask(input="two", previous_response_id=first.id)
+        ask(input="three", previous_response_id=second.id, prompt_cache_options={"mode": "explicit"})
+    (emulated,), (recorded,) = upstream.sessions(), relay.sessions()
+    assert [request.usage for request in recorded.requests] == [request.usage for request in emulated.requests]
+    assert [len(request.prompt or ()) for request in recorded.requests] == [2, 4, 6]
+    counted = [request.prompt.tokens for request in recorded.requests if request.prompt is not None]
+    assert counted[:2] == [answer.usage.input_tokens - 2 for answer in (first, second)], "two tokens belong to no block"
+    verdicts = [diagnose(session).verdicts for session in (emulated, recorded)]
+    assert [[verdict.kind for verdict in one][:2] for one in verdicts] == [["first", "hit"]] * 2
+    assert verdicts[0][2].kind == verdicts[1][2].kind
+
+
 def test_answers_pass_unchanged(tmp_path: Path) -> None:
     data = json.dumps(body("go", stream=True)).encode()
     with serving(tmp_path) as upstream, passing(tmp_path, upstream.url, unread=1) as relay:

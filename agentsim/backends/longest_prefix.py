@@ -111,9 +111,10 @@ class LongestPrefixProvider:
             from agentsim.providers.library import load_rules  # reading the file
 
             # By the provider and not by the model's name: this is how its API counts, whatever it serves.
-            rules = self._known[key] = load_rules(request.provider).resolve(bare_name(request.model), now, None, marked)
+            rules = load_rules(request.provider).resolve(bare_name(request.model), now, None, marked)
             if rules.matching != "longest_prefix":
                 raise ValueError(f"the rules of {request.provider} match by {rules.matching}")
+            self._known[key] = rules
         return rules
 
     def _keep(

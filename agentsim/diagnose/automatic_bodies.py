@@ -1,4 +1,4 @@
-"""Verdicts by bodies on automatic caches: those that find the longest prefix by themselves.
+"""Verdicts by bodies on automatic caches: those that find prefixes by themselves, in whole or as units, or hold slots.
 
 Here a lost read has few possible causes. Either the content of the prompt differs from the one before, and then the
 first differing block is the cause; or a parameter does that is part of the key; or the content was all there, and the
@@ -7,16 +7,18 @@ provider did not find it: too early, too late, or on another machine.
 
 from __future__ import annotations
 
-from agentsim.backends.longest_prefix import LongestPrefixProvider
+from agentsim.backends import CacheBackend
+from agentsim.backends.routed import backend_for
 from agentsim.diagnose.automatic import DOUBT, PAUSE, TURN
 from agentsim.diagnose.diff import cause_of, first_difference
 from agentsim.diagnose.hosts import host_changed
 from agentsim.prompt import Prompt
-from agentsim.providers import ProviderRules
+from agentsim.providers import ProviderRules, bare_name
 from agentsim.session import Request
 from agentsim.verdict import Evidence, Kind, Place, Verdict
 
 SECOND = 10**9
+_DAY = 24 * 3600 * SECOND
 
 _SETTINGS = {"effort": "AS403", "verbosity": "AS407", "prompt_cache_key": "AS503"}
 
@@ -38,7 +40,8 @@ class AutomaticJudge:
 
     def __init__(self, compacted: frozenset[str | None]) -> None:
         self._compacted = compacted
-        self._provider = LongestPrefixProvider()
+        self._rules: dict[tuple[str, str, int, bool], ProviderRules] = {}
+        self._backends: dict[tuple[str, ...], CacheBackend] = {}
         self._by_id: dict[str, _Known] = {}
         self._by_lane: dict[str, _Known] = {}
 
@@ -47,10 +50,12 @@ class AutomaticJudge:
         prompt = request.prompt
         assert prompt is not None
         try:
-            rules = self._provider.rules_of(request, now)
+            rules = self._rules_of(request, prompt, now)
         except ValueError:
             return None
-        served = self._provider.serve(request, now).usage
+        if rules.matching == "breakpoint":
+            return None
+        served = self._backend_of(rules).serve(request, now).usage
         usage = request.usage
         if usage is not None and usage.read is None:
             return Verdict(request=request.id, kind="unreported", cause="AS910", evidence="proved")
@@ -60,6 +65,25 @@ class AutomaticJudge:
         this = _Known(request, prompt, total, now)
         self._by_id[request.id] = self._by_lane[request.lane] = this
         return self._verdict(this, parent, read, served.read or 0, rules)
+
+    def _rules_of(self, request: Request, prompt: Prompt, now: int) -> ProviderRules:
+        key = (request.provider, request.model, now // _DAY, bool(prompt.breakpoints))
+        rules = self._rules.get(key)
+        if rules is None:
+            from agentsim.providers.library import load_rules
+
+            # By the provider and not by the model's name: this is how its interface counts, whatever it serves.
+            rules = load_rules(request.provider).resolve(bare_name(request.model), now, None, key[3])
+            self._rules[key] = rules
+        return rules
+
+    def _backend_of(self, rules: ProviderRules) -> CacheBackend:
+        own = rules.eviction != "lifetime"
+        key = (rules.eviction, rules.provider, rules.model) if own else (rules.matching,)
+        backend = self._backends.get(key)
+        if backend is None:
+            backend = self._backends[key] = backend_for(rules)
+        return backend
 
     def _verdict(self, this: _Known, parent: _Known | None, read: int, predicted: int, rules: ProviderRules) -> Verdict:
         if this.total < rules.minimum and not read:
@@ -77,7 +101,7 @@ class AutomaticJudge:
         if this.request.id in self._compacted:
             sentence = f"A summary took the place of the history; {read:,} tokens in front of it were read."
             return self._plain(this, parent, "compaction", read, predicted, "AS140", "proved", sentence)
-        cause, evidence, place, alternatives, sentence = self._cause(this, parent, common, read, rules)
+        cause, evidence, place, alternatives, sentence = self._cause(this, parent, common, read, predicted, rules)
         return Verdict(
             request=this.request.id,
             kind="miss",
@@ -95,7 +119,7 @@ class AutomaticJudge:
         )
 
     def _cause(
-        self, this: _Known, parent: _Known, common: int, read: int, rules: ProviderRules
+        self, this: _Known, parent: _Known, common: int, read: int, predicted: int, rules: ProviderRules
     ) -> tuple[str, Evidence, Place | None, tuple[str, ...], str]:
         """The cause of a loss, its evidence, its place, what else is possible, and a sentence that says why."""
         if this.request.model != parent.request.model:
@@ -105,10 +129,20 @@ class AutomaticJudge:
             if _setting(this.request, name) != _setting(parent.request, name):
                 return code, "proved", None, (), f"{name} changed; it is part of the key."
         front = _whole(this.prompt.tokens_until(common), rules)
-        if common < len(parent.prompt) and read + rules.quantum + TURN >= front:
+        near = rules.quantum + TURN
+        if rules.matching == "slot" and predicted + near < front and read <= predicted + near:
+            sentence = f"Since request {parent.request.id} another prompt was computed in its slot."
+            return "AS504", "implied", None, ("AS503",), sentence
+        reach = min(front, predicted) if rules.matching == "unit" else front
+        if common < len(parent.prompt) and read + near >= reach:
             place = first_difference(parent.prompt, this.prompt)
             if place is not None:
                 sentence = f"All {front:,} tokens in front of the first difference that count in whole steps were read."
+                if reach < front:
+                    sentence = (
+                        f"The prompts begin with the same {front:,} tokens, but no stored unit ends there yet; "
+                        "what two requests have in common is stored as one from the second of them on."
+                    )
                 return cause_of(place, parent.prompt, this.prompt), "proved", place, (), sentence
         request, before = this.request, parent.request
         moved = host_changed(request.provider, request.model, (before.host, parent.now), (request.host, this.now))

@@ -27,6 +27,18 @@ def rules_of(request: Request) -> ProviderRules:
     return rules_for(request.provider, request.model, request.start)
 
 
+def other_lifetimes(session: Session) -> str | None:
+    """What lifetimes the provider offers where they are not five minutes and an hour; ``None`` where they are."""
+    for provider, model in dict.fromkeys((r.provider, r.model) for r in session.requests if r.prompt is not None):
+        try:
+            rules = rules_for(provider, model, None)
+        except ValueError:
+            continue
+        if rules.matching == "breakpoint" and (rules.ttl_short, rules.ttl_long) not in ((SHORT, LONG), (SHORT, SHORT)):
+            return f"entries of {provider} live {rules.ttl_short:,} s or {rules.ttl_long:,} s"
+    return None
+
+
 def profile_of(session: Session) -> str | None:
     """The profile of the rules that fits what a kind of log shows."""
     return "session_log" if session.completeness == "messages" else None

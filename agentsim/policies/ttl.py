@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from agentsim.policies.policy import Policy
-from agentsim.policies.rewriting import LONG, SHORT, changed, each, from_outside
+from agentsim.policies.rewriting import LONG, SHORT, changed, each, from_outside, other_lifetimes
 from agentsim.prompt import Breakpoint
 from agentsim.session import Request, Session
 
@@ -28,6 +28,8 @@ class _OneLifetime(Policy, frozen=True, kw_only=True):
         ]
         if not markers:
             return "no request has a marker"
+        if (other := other_lifetimes(session)) is not None:
+            return other
         if all(marker.ttl == self.seconds for marker in markers):
             return f"every marker lives {self.seconds:,} s already"
         return None

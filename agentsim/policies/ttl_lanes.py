@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from agentsim.policies.policy import Policy
-from agentsim.policies.rewriting import LONG, SHORT, changed, each, from_outside
+from agentsim.policies.rewriting import LONG, SHORT, changed, each, from_outside, other_lifetimes
 from agentsim.prompt import Breakpoint
 from agentsim.session import Request, Session
 
@@ -41,6 +41,8 @@ class TtlLanes(Policy, frozen=True, kw_only=True):
         touched = [r for r in session.requests if not from_outside(r) and r.prompt is not None]
         if self.main == "as-is" and all(request.purpose == "main" for request in touched):
             return "there are no subagents"
+        if (other := other_lifetimes(session)) is not None:
+            return other
         if all(self._changed(request) is request for request in touched):
             return "every marker has that lifetime already"
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from agentsim.policies.policy import Policy
-from agentsim.policies.rewriting import LONG, SHORT, changed, each, from_outside
+from agentsim.policies.rewriting import LONG, SHORT, changed, each, from_outside, other_lifetimes
 from agentsim.prompt import Breakpoint
 from agentsim.session import Request, Session
 
@@ -34,6 +34,8 @@ class TtlSplit(Policy, frozen=True, kw_only=True):
             for request in touched
         ):
             return "no marker stands in tools or system"
+        if (other := other_lifetimes(session)) is not None:
+            return other
         if all(self._split(request) is request for request in touched):
             return "the lifetimes are split already"
         return None

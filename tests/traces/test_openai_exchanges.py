@@ -241,3 +241,11 @@ def test_older_models_report_no_writes(tmp_path: Path) -> None:
     answer["model"] = "gpt-5.1"
     (session,) = read(tmp_path, call(0, body, answer))
     assert session.requests[0].usage == Usage(fresh=735, read=2_944, output=6)
+
+
+@pytest.mark.parametrize("policy", ["ttl-5m", "ttl-1h"])
+def test_lifetimes_that_the_provider_does_not_offer_are_not_tried(tmp_path: Path, policy: str) -> None:
+    marked = asked(user("one", prompt_cache_breakpoint=MARK))
+    sessions = read(tmp_path, call(0, marked, said("r1", "a", 0, 3_679)))
+    reasons = [str(left.reason) for left in compare(sessions, [policy]).not_tried]
+    assert any("1,800 s or 43,200 s" in reason for reason in reasons)

@@ -183,4 +183,4 @@ def test_completion_offers_files_and_codes() -> None:
     done = run(_AGENTSIM_COMPLETE="bash_complete", COMP_WORDS="agentsim replay tra", COMP_CWORD="2")
     assert done.stdout.split() == ["file,tra"]
     done = run(_AGENTSIM_COMPLETE="bash_complete", COMP_WORDS="agentsim explain as50", COMP_CWORD="2")
-    assert done.stdout.split() == ["plain,AS501", "plain,AS502", "plain,AS503"]
+    assert done.stdout.split() == ["plain,AS501", "plain,AS502", "plain,AS503", "plain,AS504"]

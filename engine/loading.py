@@ -1,0 +1,60 @@
+"""A model made ready to run, with what reads and writes its text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from engine.model import Model
+from engine.trace_tokens import Bytes, Encoder
+from engine.weights.find import TINY_NAME, find_model, load_weights
+
+DTYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}
+MARK = "<|im_start|>"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model, its tokenizer (``None`` where its files hold none), and whether it knows the marks of a conversation."""
+
+    model: Model
+    encoder: Encoder | None
+    marks: bool
+    threads: int
+
+    @property
+    def name(self) -> str:
+        """What the model's files call it."""
+        return self.model.config.name
+
+    @property
+    def precision(self) -> str:
+        """The type of its numbers."""
+        return str(self.model.dtype).removeprefix("torch.")
+
+    @property
+    def bytes_per_token(self) -> int:
+        """What one token's keys and values take."""
+        return self.model.config.kv_numbers_per_token() * self.model.dtype.itemsize
+
+
+def load(named: str | None = None, precision: str = "float32", threads: int = 1, device: str | None = None) -> Loaded:
+    """The model that is meant: ``None`` for the installed one, ``tiny`` for the seeded one, or a file or folder.
+
+    ``threads`` is how many torch computes with. One is the default because it is the safe choice: two threads on two
+    cores that others use too wait for each other at every step, and are then up to twenty times slower than one.
+    Without ``device`` a CUDA device is used where there is one. Raises engine.weights.weights.WeightsError.
+    """
+    torch.set_num_threads(threads)
+    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    model = Model(load_weights(named), DTYPES[precision], place)
+    if named == TINY_NAME:
+        return Loaded(model, Bytes(), marks=False, threads=threads)
+    path = find_model(named)
+    if path.is_dir():
+        return Loaded(model, None, marks=False, threads=threads)
+    from engine.tokenizer import Tokenizer
+
+    tokenizer = Tokenizer.from_gguf(path)
+    return Loaded(model, tokenizer, marks=MARK in tokenizer.special, threads=threads)

@@ -147,12 +147,16 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A line of input that could not be used, or not wholly: where, why, and what a person can do about it."""
+    """A line of input that could not be used, or not wholly: where, why, and what a person can do about it.
+
+    ``line`` is 0 for a whole file. ``note`` says that nothing was left out: something is to be known of what was used.
+    """
 
     file: str
     line: int
     reason: str
     remedy: str
+    note: bool = False
 
 
 class Accounting(msgspec.Struct, frozen=True, kw_only=True, gc=False):

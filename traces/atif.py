@@ -158,6 +158,7 @@ def _compare(final: _Final, assembly: Assembly) -> None:
                 Problem(
                     file=assembly.tally.file,
                     line=0,
+                    note=True,
                     reason=f"final_metrics states {stated} {name} tokens, the steps add up to {summed}",
                     remedy="the steps are counted; the agent's own log may hold the other calls",
                 )

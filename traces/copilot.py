@@ -175,5 +175,6 @@ class _Log:
                         reason=f"input is counted for the session only: {model} {sums.inputTokens} tokens, of which "
                         f"{sums.cacheReadTokens} read and {sums.cacheWriteTokens} written",
                         remedy="the table assistant_usage_events of session-store.db has each call's input",
+                        note=True,
                     )
                 )

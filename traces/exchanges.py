@@ -151,7 +151,8 @@ def raise_nothing_found(path: str, tally: Tally, problems: list[Problem] | None,
         problems += tally.problems
         if tally.duplicate:
             reason = "all of it was in an earlier file"
-            problems.append(Problem(file=path, line=0, reason=reason, remedy="nothing to do; it is counted once"))
+            remedy = "nothing to do; it is counted once"
+            problems.append(Problem(file=path, line=0, reason=reason, remedy=remedy, note=True))
     if not tally.duplicate:
         first = tally.problems[0] if tally.problems else None
         why = f" (line {first.line}: {first.reason})" if first is not None else ""

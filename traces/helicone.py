@@ -116,7 +116,7 @@ def _with_prompt(request: Request, body: bytes, prompts: BodyPrompts, tally: Tal
             total=request.usage.total_input,
         )
     except BadRow as bad:
-        tally.tell(request.source.line, BadRow("prompt unknown", str(bad)))
+        tally.tell(request.source.line, BadRow("prompt unknown", str(bad)), note=True)
         return request
     return msgspec.structs.replace(request, prompt=prompt, settings=settings)
 

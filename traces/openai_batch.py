@@ -155,7 +155,7 @@ def _request(
         try:
             prompt, settings = prompts.read(asked.body, MAIN, messages_api=False, total=usage.total_input)
         except BadRow as bad:
-            tally.tell(asked.source.line, BadRow("prompt unknown", str(bad)), asked.source.file)
+            tally.tell(asked.source.line, BadRow("prompt unknown", str(bad)), asked.source.file, note=True)
     return Request(
         id=row.custom_id,
         lane=MAIN,

@@ -171,7 +171,7 @@ def _counted(
         spans = "1 span does" if len(unsure) == 1 else f"{len(unsure):,} spans do"
         reason = f"{spans} not tell whether input includes cached tokens (the first in line {unsure[0]})"
         remedy = "read as the conventions say, that it does; compare with a total of the provider's"
-        tally.problems.append(Problem(file=tally.file, line=0, reason=reason, remedy=remedy))
+        tally.problems.append(Problem(file=tally.file, line=0, reason=reason, remedy=remedy, note=True))
 
 
 def _records(export: _Export) -> Iterator[tuple[str | None, _Record]]:

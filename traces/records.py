@@ -135,10 +135,10 @@ class Tally:
         self.skipped[bad.reason] = self.skipped.get(bad.reason, 0) + 1
         self.tell(line, bad, file)
 
-    def tell(self, line: int, bad: BadRow, file: str | None = None) -> None:
-        """Say what is wrong with a row, without counting it as left out."""
+    def tell(self, line: int, bad: BadRow, file: str | None = None, *, note: bool = False) -> None:
+        """Say what is wrong with a row, without counting it as left out; ``note``: it was used all the same."""
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(problem_of(file or self.file, line, bad))
+            self.problems.append(problem_of(file or self.file, line, bad, note=note))
 
     def accounting(self) -> Accounting:
         """The counts so far."""
@@ -151,10 +151,10 @@ class Tally:
         )
 
 
-def problem_of(file: str, line: int, bad: BadRow) -> Problem:
+def problem_of(file: str, line: int, bad: BadRow, *, note: bool = False) -> Problem:
     """A bad row as something to tell a person."""
     remedy = REMEDIES.get(bad.reason, "the row was left out")
-    return Problem(file=file, line=line, reason=str(bad), remedy=remedy)
+    return Problem(file=file, line=line, reason=str(bad), remedy=remedy, note=note)
 
 
 def rows_of(path: str, decoder: msgspec.json.Decoder[T]) -> Iterator[Row[T]]:

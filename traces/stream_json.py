@@ -142,7 +142,7 @@ def _session(path: str, seen: set[str]) -> Session:
         total = f"; {sums} for the main conversation by the result" if sums is not None else ""
         reason = f"the output of {placeholders} messages is a placeholder{total}"
         tally.problems.append(
-            Problem(file=path, line=0, reason=reason, remedy="the session's log has the final counts")
+            Problem(file=path, line=0, reason=reason, remedy="the session's log has the final counts", note=True)
         )
     return assembly.build("messages")
 

@@ -97,7 +97,7 @@ def _session(path: str) -> Session:
             )
         )
     if prompts.bad is not None:
-        tally.tell(0, prompts.bad)
+        tally.tell(0, prompts.bad, note=True)
     if not mini:
         _tell_sums(document, tally)
     return assembly.build("messages")
@@ -187,6 +187,7 @@ def _tell_sums(document: Json, tally: Tally) -> None:
             Problem(
                 file=tally.file,
                 line=0,
+                note=True,
                 reason=f"tokens are counted for the run only: {sent} sent and {received} received in {calls} calls",
                 remedy="nothing to do; causes can be told from the messages, costs cannot",
             )

@@ -80,7 +80,7 @@ def tell_skips(
 
     found = all_problems(sessions, problems)
     tell_problems(found, [session.accounting for session in sessions], listed_by=listed_by)
-    skipped = bool(found) or any(session.accounting.skipped for session in sessions)
+    skipped = any(not problem.note for problem in found) or any(session.accounting.skipped for session in sessions)
     return ExitCode.UNREADABLE if strict and skipped else ExitCode.OK
 
 

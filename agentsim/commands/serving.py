@@ -107,7 +107,7 @@ def command(
     if without:
         warn(f"{without:,} requests without a prompt were left out")
     tell_problems(problems)
-    return ExitCode.UNREADABLE if strict and (problems or without) else ExitCode.OK
+    return ExitCode.UNREADABLE if strict and (without or any(not problem.note for problem in problems)) else ExitCode.OK
 
 
 def _rules(engine: str) -> ProviderRules:

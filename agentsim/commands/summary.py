@@ -66,6 +66,6 @@ def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None
 
         write_summary(Paper.on(sys.stdout), summary)
     tell_problems(summary.problems, [summary.accounting])
-    if strict and (summary.problems or summary.accounting.skipped):
+    if strict and (any(not problem.note for problem in summary.problems) or summary.accounting.skipped):
         return ExitCode.UNREADABLE
     return ExitCode.OK

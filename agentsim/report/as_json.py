@@ -213,7 +213,11 @@ def accounting(sums: Accounting) -> Document:
 
 
 def _problems(items: Iterable[Problem]) -> list[Document]:
-    return [{"file": p.file, "line": p.line, "reason": p.reason, "remedy": p.remedy} for p in items]
+    """Problems; ``note`` says that nothing was left out."""
+    return [
+        {"file": p.file, "line": p.line, "reason": p.reason, "remedy": p.remedy, **({"note": True} if p.note else {})}
+        for p in items
+    ]
 
 
 def _envelope(report: str) -> Document:

@@ -38,7 +38,8 @@ def tell_problems(
     """
     for problem in problems[:MOST_PROBLEMS]:
         place = _place(problem.file, problem.line)
-        _line(("skipped: ", Style.WARN), place, problem.reason, _remedy(problem.remedy))
+        label = "note: " if problem.note else "skipped: "
+        _line((label, Style.WARN), place, problem.reason, _remedy(problem.remedy))
     if len(problems) > MOST_PROBLEMS:
         warn(f"{figures.plural(len(problems) - MOST_PROBLEMS, 'more problem')} like these; {listed_by} lists them all")
     skipped: dict[str, int] = {}

@@ -225,7 +225,7 @@ class _Blinder:
     def _problem(self, problem: Problem) -> Problem:
         reason = self._reason(problem.reason)
         remedy = REMEDIES.get(reason, "see the log that this trace was made from")
-        return Problem(file=self.name(problem.file), line=problem.line, reason=reason, remedy=remedy)
+        return Problem(file=self.name(problem.file), line=problem.line, reason=reason, remedy=remedy, note=problem.note)
 
     def _accounting(self, accounting: Accounting) -> Accounting:
         skipped: dict[str, int] = {}

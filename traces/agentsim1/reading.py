@@ -116,7 +116,7 @@ class _Session:
         self.of_log = _accounting_of(header)
         if self.of_log is not None and not self.of_log.adds_up:
             self.of_log = None
-            self.tally.tell(line, BadRow("bad accounting", "the header's accounting does not add up"))
+            self.tally.tell(line, BadRow("bad accounting", "the header's accounting does not add up"), note=True)
         self.requests: list[Request] = []
         self.events: list[Event] = []
         self.prompts: dict[str, Prompt | None] = {}
@@ -147,7 +147,8 @@ class _Session:
         if missing > 0:
             self.tally.tell(self.line, BadRow("cut short", f"{missing:,} of {header.requests:,} requests are missing"))
         before = tuple(
-            Problem(file=one.file, line=one.line, reason=one.reason, remedy=one.remedy) for one in header.problems
+            Problem(file=one.file, line=one.line, reason=one.reason, remedy=one.remedy, note=one.note)
+            for one in header.problems
         )
         return Session(
             id=header.id,
@@ -190,7 +191,9 @@ class _Session:
             base = self._base(row.prompt)
             if base is None:
                 # One lost row must not take the counters of all that follow it along.
-                self.tally.tell(line, BadRow("prompt unknown", "the request it grew from is missing or has none"))
+                self.tally.tell(
+                    line, BadRow("prompt unknown", "the request it grew from is missing or has none"), note=True
+                )
             else:
                 prompt = _grown(base, row.prompt)
         said = row.diagnosis

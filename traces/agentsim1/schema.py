@@ -49,6 +49,7 @@ class Problem(Row):
     line: Count
     reason: str
     remedy: str
+    note: bool = False
 
 
 class Accounting(Row):

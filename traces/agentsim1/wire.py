@@ -45,6 +45,7 @@ class ProblemRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     line: Count
     reason: str
     remedy: str
+    note: bool = False
 
 
 class AccountingRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -187,7 +187,11 @@ def _accounting(accounting: Accounting) -> AccountingRow | None:
 
 def _problem(problem: Problem) -> ProblemRow:
     return ProblemRow(
-        file=_plain(problem.file), line=problem.line, reason=_plain(problem.reason), remedy=_plain(problem.remedy)
+        file=_plain(problem.file),
+        line=problem.line,
+        reason=_plain(problem.reason),
+        remedy=_plain(problem.remedy),
+        note=problem.note,
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 from agentsim.prices.billing import billed_parts
 from agentsim.prices.card import RateCard, cost, equivalents
 from agentsim.prices.names import LONGEST, Directory
+from agentsim.prices.own import OwnPrice, own_card
 from agentsim.prices.store import load_table
 from agentsim.prices.table import DAY, Model, Modifier, Prices, Table
 from agentsim.session import Request, Usage
@@ -35,8 +37,12 @@ class PriceBook:
     share between threads while it is being filled.
     """
 
-    def __init__(self, table: Table | None = None) -> None:
-        """``table`` defaults to the compiled library, from its cache on disk where there is one."""
+    def __init__(self, table: Table | None = None, own: Mapping[str, tuple[OwnPrice, ...]] | None = None) -> None:
+        """``table`` defaults to the compiled library, from its cache on disk where there is one.
+
+        ``own`` are prices by provider that stand in front of it. They are those of an ordinary request.
+        """
+        self._own = dict(own or {})
         table = load_table() if table is None else table
         self._directory = Directory(table)
         self._modifiers = table.modifiers
@@ -111,6 +117,9 @@ class PriceBook:
 
     def _look_up(self, provider: str, model: str, when: int | None, way: Way) -> object:
         """What to remember for a day: a card, ``None``, tiers, or HOURLY."""
+        own = self._own.get(provider.strip().lower())
+        if own is not None and (card := own_card(own, model.rpartition("/")[2].lower(), when)) is not None:
+            return None if _context(*way) else card
         found = self._model(provider, model)
         if found is None:
             return None
@@ -201,7 +210,18 @@ def _card(
 @cache
 def default_book() -> PriceBook:
     """The book of the installed price library, made once for a process."""
-    return PriceBook()
+    return PriceBook(own=_own)
+
+
+_own: dict[str, tuple[OwnPrice, ...]] = {}
+
+
+def use_own_prices(own: Mapping[str, tuple[OwnPrice, ...]]) -> None:
+    """Let these prices stand in front of the library's from now on, in place of any given before."""
+    if own != _own:
+        _own.clear()
+        _own.update(own)
+        default_book.cache_clear()
 
 
 def rate_card(

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from agentsim.prices.own import OwnPrice
 from agentsim.prompt import Section
 from agentsim.providers.neutral import NEUTRAL, YEAR, needed, neutral
 from agentsim.providers.rules import Confidence, Figure, ProviderRules, SettingRule
@@ -86,7 +87,8 @@ class RulesFile(msgspec.Struct, frozen=True, kw_only=True):
     """All that a file says of one provider.
 
     ``like`` names, by model and date, the provider whose rules hold wherever this file says nothing. ``marked`` holds
-    what differs for requests that carry breakpoints, ``profiles`` what differs in a kind of log.
+    what differs for requests that carry breakpoints, ``profiles`` what differs in a kind of log. ``prices`` are those
+    that a user's file brings along.
     """
 
     provider: str
@@ -98,6 +100,7 @@ class RulesFile(msgspec.Struct, frozen=True, kw_only=True):
     figures: Figures = Figures()
     marked: Figures = Figures()
     profiles: dict[str, Figures] = {}
+    prices: tuple[OwnPrice, ...] = ()
 
     def resolve(self, model: str, when: int | None, profile: str | None = None, marked: bool = False) -> ProviderRules:
         """The rules for one model at one time, and for requests with breakpoints or without.

@@ -71,18 +71,14 @@ def read_rules_file(path: str) -> RulesFile:
 
 def bring(file: RulesFile) -> None:
     """Let a file stand for its provider from now on, in front of a bundled one of that name."""
-    from agentsim.providers import forget_resolved
-
     for name in (file.provider, *file.aliases):
         _brought[name] = file
-    forget_resolved()
+    _look_again()
 
 
 @contextmanager
 def with_rules(*brought: RulesFile) -> Iterator[None]:
     """Bring files along for a while."""
-    from agentsim.providers import forget_resolved
-
     before = dict(_brought)
     try:
         for file in brought:
@@ -91,7 +87,15 @@ def with_rules(*brought: RulesFile) -> Iterator[None]:
     finally:
         _brought.clear()
         _brought.update(before)
-        forget_resolved()
+        _look_again()
+
+
+def _look_again() -> None:
+    from agentsim.prices.book import use_own_prices
+    from agentsim.providers import forget_resolved
+
+    forget_resolved()
+    use_own_prices({name: file.prices for name, file in _brought.items() if file.prices})
 
 
 LARGEST = 2**20

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 import tomllib
 from datetime import date
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
+from agentsim.money import picodollars
+from agentsim.prices.card import RateCard
+from agentsim.prices.own import OwnPrice
 from agentsim.providers.document import (
     RULES,
     SECTIONS,
@@ -26,11 +30,31 @@ from agentsim.toml_lines import Path, key_lines, line_of
 
 Table = TypeVar("Table", Dated, Setting)
 
+
+class _Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[[price]]``: US dollars for a million tokens as text; ``storage`` for keeping them an hour."""
+
+    fresh: str
+    output: str
+    source: str
+    read: str | None = None
+    write_5m: str | None = None
+    write_1h: str | None = None
+    storage: str | None = None
+    models: tuple[str, ...] | None = None
+    from_: date | None = msgspec.field(default=None, name="from")
+    until: date | None = None
+
+
+PRICES = ("fresh", "output", "read", "write_5m", "write_1h", "storage")
+LARGEST_PRICE = 10**9
+"""Dollars for a million tokens; no price is as high."""
+
 SHORTEST_SOURCE = 10
 """Characters; less says nothing."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_TOP = ("provider", "title", "read_until", "aliases", "like", "settings", "marked", "profiles")
+_TOP = ("provider", "title", "read_until", "aliases", "like", "price", "settings", "marked", "profiles")
 _TYPES = get_type_hints(ProviderRules, include_extras=True)
 _WHERE = re.compile(r" - at `\$\.?(.*)`$")
 _MOST_PROBLEMS = 50
@@ -83,6 +107,7 @@ class _Parser:
         }
         like = self._dated(data.get("like", []), ("like",), str, Dated)
         aliases = self._convert(data.get("aliases", []), tuple[str, ...], ("aliases",), "a list of names")
+        prices = self._prices(data.get("price", []))
         if self.problems:
             return None
         assert isinstance(read_until, date)
@@ -96,6 +121,7 @@ class _Parser:
             figures=figures,
             marked=marked,
             profiles=profiles,
+            prices=prices,
         )
 
     def say(self, path: Path, reason: str, remedy: str) -> bool:
@@ -114,6 +140,38 @@ class _Parser:
                 self.say((*at, name), "no rule is called so", remedy)
         settings = self._dated(data.get("settings", []), (*at, "settings"), SECTIONS, Setting)
         return Figures(rules=rules, settings=settings)
+
+    def _prices(self, tables: object) -> tuple[OwnPrice, ...]:
+        if not isinstance(tables, list):
+            self.say(("price",), "not a list of tables", "write [[price]]")
+            return ()
+        found = []
+        for i, table in enumerate(tables):
+            stated = self._convert(table, _Price, ("price", i), "a price has fresh, output and source")
+            if stated is None:
+                continue
+            if len(stated.source.strip()) < SHORTEST_SOURCE:
+                self.say(("price", i, "source"), "says nothing", "name the document and its date")
+            values = {name: self._per_token(getattr(stated, name), ("price", i, name)) for name in PRICES}
+            card = RateCard(**values)  # type: ignore[arg-type]
+            found.append(OwnPrice(card=card, models=stated.models, since=stated.from_, until=stated.until))
+        return tuple(found)
+
+    def _per_token(self, stated: str | None, at: Path) -> int | None:
+        """Picodollars a token of a price in dollars for a million."""
+        if stated is None:
+            return None
+        try:
+            amount = Decimal(stated)
+            if amount.is_finite() and 0 <= amount < LARGEST_PRICE:
+                whole, rest = divmod(picodollars(amount), 10**6)
+                if not rest:
+                    return whole
+        except (ArithmeticError, ValueError):
+            pass
+        remedy = 'dollars for a million tokens, as text: "0.25"; at most six decimals'
+        self.say(at, "not an exact price", remedy)
+        return 0
 
     def _dated(self, tables: object, at: Path, kind: Any, made: type[Table]) -> tuple[Table, ...]:
         if not isinstance(tables, list):

@@ -18,7 +18,7 @@ def test_every_rule_is_explained() -> None:
 
 def test_the_files_on_the_page_have_no_mistake(tmp_path: Path) -> None:
     found = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.M | re.S)
-    assert len(found) == 2
+    assert len(found) == 3
     for number, text in enumerate(found):
         path = tmp_path / f"{number}.toml"
         path.write_text(text)

@@ -9,6 +9,7 @@ import pytest
 
 from agentsim.backends.routed import RoutedProvider
 from agentsim.cli import main
+from agentsim.prices import rate_card
 from agentsim.providers import rules_for
 from agentsim.providers.check import check_rules
 from agentsim.providers.document import RulesFileError
@@ -70,6 +71,50 @@ def test_a_session_replays_by_the_rules_of_a_users_file(acme):
         assert rules_for("acme-cloud", "acme-1", None).minimum == 250
     with pytest.raises(RulesFileError):
         rules_for("acme", "acme-1", None)
+
+
+PRICE = """
+[[price]]
+fresh = "2"
+output = "10"
+read = "0.25"
+source = "price list of Acme, 2026-11"
+"""
+
+
+def test_a_file_may_bring_prices_along(tmp_path):
+    path = tmp_path / "priced.toml"
+    path.write_text(ACME + PRICE + PRICE.replace('"2"', '"7"').replace("output", 'models = ["other*"]\noutput'))
+    with with_rules(read_rules_file(str(path))):
+        rows = replay(session(turns("acme")), RoutedProvider()).rows
+        # $2 for a million of input, $0.25 for reads: 130 and 350 tokens of the fourth request; the fifth reads nothing.
+        paid = [120 * 2, 240 * 2, 360 * 2, 130 * 2, 600 * 2]
+        assert [row.cost for row in rows] == [
+            n * 10**6 + (350 * 250_000 if at == 3 else 0) for at, n in enumerate(paid)
+        ]
+    assert rate_card("acme", "acme-1", None, 100) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"2"', "2.0", "price.0.fresh: expected `str`, got `float`"),
+        ('"2"', '"free"', "price.0.fresh: not an exact price"),
+        ('"2"', '"-1"', "price.0.fresh: not an exact price"),
+        ('"2"', '"0.0000001"', "price.0.fresh: not an exact price"),
+        ('"2"', '"1e999999999"', "price.0.fresh: not an exact price"),
+        ('"2"', '"NaN"', "price.0.fresh: not an exact price"),
+        ("read", "reads", "price.0.reads: no key is called so here"),
+        ('output = "10"', "", "price.0: 'output' is missing"),
+    ],
+)
+def test_a_mistake_in_a_price_is_named(tmp_path, old, new, message):
+    path = tmp_path / "priced.toml"
+    path.write_text(ACME + PRICE.replace(old, new, 1))
+    [problem] = check_rules(str(path))[1]
+    assert str(problem).removeprefix(f"{path}:{problem.line}: ").startswith(message)
+    assert problem.line is not None
+    assert problem.line >= 25
 
 
 def test_commands_take_it_as_an_option(acme, tmp_path, capsys):

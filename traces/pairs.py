@@ -1,27 +1,31 @@
 """JSON lines of a request and its response, under whatever names a logger gave them.
 
-A row holds a request body (an object with ``messages``) and beside it a response (an object with ``usage``, the text of
-a stream, or a list of its events) or the bare ``usage``. Both may be wrapped once (``{"body": ...}``) or be JSON inside
-a string. Times and ids are taken where they have a usual name, and are unknown otherwise.
+A row holds a request body (an object with ``messages``, or the ``input`` of OpenAI's responses) and beside it a
+response (an object with ``usage``, the text of a stream, or a list of its events) or the bare ``usage``. Both may be
+wrapped once (``{"body": ...}``) or be JSON inside a string. The names of the counters tell whether cached tokens are
+part of the input. Times and ids are taken where they have a usual name, and are unknown otherwise.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from agentsim.session import Problem, Session, Source
-from traces.exchanges import Exchange, raise_nothing_found, sessions_of
+from traces import openai_replies
+from traces.exchanges import Api, Exchange, raise_nothing_found, sessions_of
 from traces.headers import Told, told_by
+from traces.openai_replies import Answered
 from traces.records import BadRow, Tally, decode, rows_of, tell_or_raise
-from traces.replies import Reply, read_message
+from traces.replies import read_message
 from traces.sse import read_events, read_stream
 from traces.stamps import nanoseconds, unix_nanoseconds
 
 NAME = "pairs"
-DESCRIPTION = "JSON lines of {request, response}: a Messages body beside its response, usage or stream"
+DESCRIPTION = "JSON lines of {request, response}: a Messages or OpenAI body beside its response, usage or stream"
 VERIFIED = False
 
 REQUEST_NAMES = ("request", "request_body", "requestBody", "body", "input", "params")
@@ -36,6 +40,18 @@ STATUS_NAMES = ("status", "status_code", "statusCode")
 
 Fields = dict[str, msgspec.Raw]
 
+_RESPONSES_WORDS = (b'"instructions"', b'"prompt_cache_', b'"max_output_tokens"', b'"input_tokens_details"')
+_OPENAI_COUNTERS = frozenset(("prompt_tokens", "prompt_tokens_details", "input_tokens_details"))
+_OPENAI_EVENT = re.compile(rb'"chat\.completion\.chunk"|"type":\s*"response\.[a-z_.]+"')
+
+
+class _Told(msgspec.Struct, frozen=True):
+    """An answer, and whether its counters are those of OpenAI's APIs."""
+
+    answered: Answered
+    by_openai: bool
+
+
 _fields = msgspec.json.Decoder(Fields)
 _text = msgspec.json.Decoder(str)
 _events = msgspec.json.Decoder(list[msgspec.Raw])
@@ -45,7 +61,11 @@ _status = msgspec.json.Decoder(int)
 def detect(head: bytes, path: str) -> bool:
     """Whether the beginning of a file looks like requests with their responses."""
     start = head.lstrip()
-    if not start.startswith(b"{") or b'"messages' not in start.replace(b"\\", b""):
+    if not start.startswith(b"{"):
+        return False
+    bare = start.replace(b"\\", b"")
+    is_responses = b'"response' in bare and b'"input"' in bare and any(word in bare for word in _RESPONSES_WORDS)
+    if b'"messages' not in bare and not is_responses:
         return False
     names = [name.encode() for name in REQUEST_NAMES]
     return any(b'"' + name + b'"' in start for name in names)
@@ -65,7 +85,7 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
             name = os.path.splitext(os.path.basename(path))[0]
             sessions = sessions_of(exchanges, format=NAME, name=name, tally=tally, files=(path,), seen=seen)
             if not sessions:
-                raise_nothing_found(path, tally, problems, "Messages request with its response or usage")
+                raise_nothing_found(path, tally, problems, "request to a known API with its response or usage")
         except OSError as error:
             tell_or_raise(error, path, problems)
         else:
@@ -84,6 +104,7 @@ def _exchanges_of(path: str, tally: Tally) -> Iterator[Exchange]:
 def exchange_of(row: Fields, source: Source) -> Exchange:
     """The exchange that a row holds. Raises BadRow when there is no request body in it."""
     request, request_fields = _request(row)
+    told = None
     response_fields = _response_fields(row)
     around = (request_fields, row)
     after = (response_fields, row) if response_fields is not None else (row,)
@@ -94,10 +115,14 @@ def exchange_of(row: Fields, source: Source) -> Exchange:
     end = _first_time((row,), END_NAMES)
     if end is None and response_fields is not None:
         end = _first_time((response_fields,), (*END_NAMES, "timestamp"))
+    if status is None or status < 400:
+        told = _reply(row)
     return Exchange(
         body=request,
         source=source,
-        reply=None if status is not None and status >= 400 else _reply(row),
+        api=_api(request, told),
+        reply=None if told is None else told.answered.reply,
+        output=() if told is None else told.answered.output,
         status=status,
         start=start,
         first_token=_first_time((row,), FIRST_TOKEN_NAMES),
@@ -110,19 +135,34 @@ def exchange_of(row: Fields, source: Source) -> Exchange:
     )
 
 
+def _api(request: bytes, told: _Told | None) -> Api:
+    """Whose body it is: only responses have an input; of the two others the answer's counters tell. Raises BadRow for
+    a body of one API with the counters of the other: a gateway translated, and what it did to them is not known."""
+    fields = decode(_fields, request)
+    if "messages" not in fields:
+        return "responses"
+    if told is not None and told.by_openai and ("system" in fields or b'"cache_control"' in request):
+        raise BadRow("other provider", "usage.prompt_tokens includes cached tokens; input_tokens is expected")
+    return "chat" if told is not None and told.by_openai else "messages"
+
+
+def _is_body(fields: Fields) -> bool:
+    return "messages" in fields or ("input" in fields and "model" in fields)
+
+
 def _request(row: Fields) -> tuple[bytes, Fields]:
     """The request's body, and the fields of what holds it."""
     for name in REQUEST_NAMES:
         found = _object(row.get(name))
         if found is None:
             continue
-        if "messages" in found:
+        if _is_body(found):
             return _json(row[name]), found
         for inner in BODY_NAMES:
             body = _object(found.get(inner))
-            if body is not None and "messages" in body:
+            if body is not None and _is_body(body):
                 return _json(found[inner]), found
-    if "messages" in row:
+    if _is_body(row):
         return msgspec.json.encode(row), row
     raise BadRow("not a Messages request", "no request with messages in the row")
 
@@ -135,7 +175,7 @@ def _response_fields(row: Fields) -> Fields | None:
     return None
 
 
-def _reply(row: Fields) -> Reply | None:
+def _reply(row: Fields) -> _Told | None:
     for name in RESPONSE_NAMES:
         raw = row.get(name)
         if _absent(raw):
@@ -150,21 +190,35 @@ def _reply(row: Fields) -> Reply | None:
             if body is not None and (reply := _reply_in(body)) is not None:
                 return reply
     if not _absent(row.get("usage")):
-        return read_message(msgspec.json.encode({"usage": row["usage"]}))
+        return _whole(msgspec.json.encode({"usage": row["usage"]}), row["usage"])
     return None
 
 
-def _reply_in(raw: msgspec.Raw) -> Reply | None:
+def _reply_in(raw: msgspec.Raw) -> _Told | None:
     """A reply, if this JSON is one: an object with usage, the text of a stream, or a list of its events."""
     data = _json(raw)
     if data[:1] == b"{":
-        return read_message(data) if "usage" in decode(_fields, data) else None
+        fields = decode(_fields, data)
+        return _whole(data, fields["usage"]) if "usage" in fields else None
     if data[:1] == b"[":
         events = decode(_events, data)
-        return read_events(_json(event) for event in events) if events else None
+        if not events:
+            return None
+        texts = [_json(event) for event in events]
+        if _OPENAI_EVENT.search(texts[0]):
+            return _Told(openai_replies.read_stream(b"".join(b"data: " + text + b"\n\n" for text in texts)), True)
+        return _Told(Answered(read_events(texts)), False)
     if data.lstrip().startswith((b"event:", b"data:")):
-        return read_stream(data)
+        if _OPENAI_EVENT.search(data[:4096]):
+            return _Told(openai_replies.read_stream(data), True)
+        return _Told(Answered(read_stream(data)), False)
     return None
+
+
+def _whole(data: bytes, usage: msgspec.Raw) -> _Told:
+    """A whole answer; whose convention its counters have is told by their names."""
+    by_openai = not _OPENAI_COUNTERS.isdisjoint(_object(usage) or ())
+    return _Told(openai_replies.read_answer(data) if by_openai else Answered(read_message(data)), by_openai)
 
 
 def _json(raw: msgspec.Raw) -> bytes:

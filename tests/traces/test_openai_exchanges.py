@@ -14,9 +14,10 @@ from agentsim.prices import default_book
 from agentsim.session import Problem, Session, Usage
 from agentsim.simulate import replay
 from agentsim.whatif.compare import compare
-from traces import har
+from traces import har, pairs
 from traces.agentsim1 import read_sessions, write
 from traces.agentsim1.fingerprints import fingerprint
+from traces.formats import detect
 
 RESPONSES = "https://api.openai.com/v1/responses"
 CHAT = "https://api.openai.com/v1/chat/completions"
@@ -249,3 +250,39 @@ def test_lifetimes_that_the_provider_does_not_offer_are_not_tried(tmp_path: Path
     sessions = read(tmp_path, call(0, marked, said("r1", "a", 0, 3_679)))
     reasons = [str(left.reason) for left in compare(sessions, [policy]).not_tried]
     assert any("1,800 s or 43,200 s" in reason for reason in reasons)
+
+
+def pair(folder: Path, *rows: dict[str, Any]) -> list[Session]:
+    path = folder / "calls.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = detect(str(path))
+    assert found is not None
+    assert found.name == "pairs"
+    return list(pairs.read_sessions([str(path)]))
+
+
+def of(entry: dict[str, Any], *, events: bool = False) -> dict[str, Any]:
+    """The call of an archive as a row of a logger."""
+    text = entry["response"]["content"]["text"]
+    told = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")] if events else text
+    return {"request": json.loads(entry["request"]["postData"]["text"]), "response": told}
+
+
+@pytest.mark.parametrize("events", [False, True])
+def test_rows_of_a_logger_say_the_same_as_an_archive(tmp_path: Path, events: bool) -> None:
+    whole = pair(tmp_path, *(of(entry) for entry in I14))[0]
+    assert [request.usage for request in whole.requests] == [
+        request.usage for request in read(tmp_path, *I14)[0].requests
+    ]
+    assert [verdict.kind for verdict in diagnose(whole).verdicts] == ["first", "hit", "hit", "hit"]
+    first = call(0, asked(*HISTORY[:1]), stream("r1", "a", 0, 3_679))
+    continued = call(20, asked(user("two"), previous_response_id="r1"), stream("r2", "b", 3_679, 21))
+    (streamed,) = pair(tmp_path, *(of(entry, events=events) for entry in (first, continued)))
+    assert [request.prompt for request in streamed.requests] == [request.prompt for request in whole.requests][:2]
+
+
+def test_chat_rows_are_told_by_their_counters(tmp_path: Path) -> None:
+    messages = [{"role": "developer", "content": SYSTEM}, {"role": "user", "content": "one"}]
+    (session,) = pair(tmp_path, of(chat(messages, "c1", 0, 3_679, 0)))
+    assert session.requests[0].provider == "openai"
+    assert session.requests[0].usage == Usage(fresh=2, read=0, write_5m=3_679, write_1h=0, output=6)

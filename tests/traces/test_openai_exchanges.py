@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from agentsim.backends.routed import RoutedProvider
 from agentsim.diagnose import diagnose
@@ -14,6 +15,8 @@ from agentsim.prices import default_book
 from agentsim.session import Problem, Session, Usage
 from agentsim.simulate import replay
 from agentsim.whatif.compare import compare
+from tests.traces.damage import damaged, damages
+from tests.traces.log_checks import check_damaged
 from traces import har, pairs
 from traces.agentsim1 import read_sessions, write
 from traces.agentsim1.fingerprints import fingerprint
@@ -24,6 +27,7 @@ CHAT = "https://api.openai.com/v1/chat/completions"
 MODEL = "gpt-5.6-sol"
 SYSTEM = "alpha bravo charlie delta echo foxtrot golf hotel " * 400
 MARK = {"mode": "explicit"}
+often = settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def call(second: int, asked: dict[str, Any], answered: dict[str, Any] | str, url: str = RESPONSES) -> dict[str, Any]:
@@ -286,3 +290,28 @@ def test_chat_rows_are_told_by_their_counters(tmp_path: Path) -> None:
     (session,) = pair(tmp_path, of(chat(messages, "c1", 0, 3_679, 0)))
     assert session.requests[0].provider == "openai"
     assert session.requests[0].usage == Usage(fresh=2, read=0, write_5m=3_679, write_1h=0, output=6)
+
+
+def archive_of(*entries: dict[str, Any]) -> bytes:
+    log = {"version": "1.2", "creator": {"name": "test"}, "entries": list(entries)}
+    return json.dumps({"log": log}, indent=1).encode()
+
+
+WHOLE = archive_of(
+    I14[0],
+    call(20, asked(user("two", prompt_cache_breakpoint=MARK), previous_response_id="r1"), stream("r2", "b", 3_679, 21)),
+    chat([{"role": "developer", "content": SYSTEM}, {"role": "user", "content": "one"}], "c1", 0, 3_679, 40),
+)
+ROWS = "".join(json.dumps(of(entry)) + "\n" for entry in I14).encode()
+
+
+@often
+@given(damage=damages)
+def test_a_damaged_archive(tmp_path: Path, damage: Any) -> None:
+    check_damaged(har, tmp_path / "x.har", damaged(WHOLE, damage))
+
+
+@often
+@given(damage=damages)
+def test_damaged_rows(tmp_path: Path, damage: Any) -> None:
+    check_damaged(pairs, tmp_path / "x.jsonl", damaged(ROWS, damage))

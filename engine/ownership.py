@@ -27,13 +27,16 @@ finishes takes away; or the number of those who read it."""
 @dataclass(frozen=True)
 class Damage:
     """What became of A. ``waited`` tells that B got no pages until A had finished; ``changed`` of ``compared`` tokens
-    would have been others; ``difference`` is the largest one between its scores and those that it has alone."""
+    would have been others: ``said`` instead of ``alone``; ``difference`` is the largest one between its scores and
+    those that it has alone."""
 
     protection: str
     waited: bool
     compared: int
     changed: int
     difference: float
+    alone: tuple[int, ...]
+    said: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -90,10 +93,15 @@ class _Pages:
             self._busy[page] = False
 
 
-def taken_while_writing(model: Decoder, protection: Protection, tokens: int = 16, seed: int = 0) -> Damage:
-    """B arrives while A is writing, and there are not enough free pages for it."""
-    prompt = drawn_tokens(9 * PAGE + 5, model.config.vocab, seed)
-    other = drawn_tokens(5 * PAGE, model.config.vocab, seed + 1)
+def taken_while_writing(
+    model: Decoder, protection: Protection, tokens: int = 16, seed: int = 0, text: Sequence[int] | None = None
+) -> Damage:
+    """B arrives while A is writing, and there are not enough free pages for it.
+
+    The prompts follow each other in ``text``, or are drawn.
+    """
+    prompt = _part(model, text, 0, 9 * PAGE + 5, seed)
+    other = _part(model, text, len(prompt), 5 * PAGE, seed + 1)
     half = 8
     chosen, alone = _alone(model, prompt, half + tokens)
     pages = _Pages(14, protection)
@@ -109,11 +117,16 @@ def taken_while_writing(model: Decoder, protection: Protection, tokens: int = 16
     return _damage(protection, waited, found, alone[half:])
 
 
-def shared_and_left(model: Decoder, protection: Protection, tokens: int = 20, seed: int = 0) -> Damage:
-    """Two sequences read the same 11 pages. The first one finishes, then B arrives; the second one (A) goes on."""
-    shared = drawn_tokens(11 * PAGE, model.config.vocab, seed)
-    prompt = [*shared, *drawn_tokens(5, model.config.vocab, seed + 1)]
-    other = drawn_tokens(4 * PAGE, model.config.vocab, seed + 2)
+def shared_and_left(
+    model: Decoder, protection: Protection, tokens: int = 20, seed: int = 0, text: Sequence[int] | None = None
+) -> Damage:
+    """Two sequences read the same 11 pages. The first one finishes, then B arrives; the second one (A) goes on.
+
+    The prompts follow each other in ``text``, or are drawn.
+    """
+    shared = _part(model, text, 0, 11 * PAGE, seed)
+    prompt = [*shared, *_part(model, text, len(shared), 5, seed + 1)]
+    other = _part(model, text, len(prompt), 4 * PAGE, seed + 2)
     chosen, alone = _alone(model, prompt, tokens, len(shared))
     pages = _Pages(15, protection)
     passes = Passes(model, pages.pool.size, PAGE)
@@ -233,9 +246,19 @@ def _arrives(passes: Passes, pages: _Pages, prompt: Sequence[int]) -> bool:
     return True
 
 
+def _part(model: Decoder, text: Sequence[int] | None, start: int, count: int, seed: int) -> list[int]:
+    """Tokens of a text, or drawn ones. Raises ValueError for a text that is too short."""
+    if text is None:
+        return drawn_tokens(count, model.config.vocab, seed)
+    if len(text) < start + count:
+        raise ValueError(f"a text of {len(text)} tokens has no {count} behind {start}")
+    return list(text[start : start + count])
+
+
 def _damage(protection: str, waited: bool, found: torch.Tensor, alone: torch.Tensor) -> Damage:
-    changed = int((found.argmax(-1) != alone.argmax(-1)).sum())
-    return Damage(protection, waited, len(found), changed, difference(found, alone))
+    expected, said = (tuple(scores.argmax(-1).tolist()) for scores in (alone, found))
+    changed = sum(a != b for a, b in zip(expected, said, strict=True))
+    return Damage(protection, waited, len(found), changed, difference(found, alone), expected, said)
 
 
 def _scores(engine: Engine, watched: Watched) -> torch.Tensor:

@@ -38,7 +38,7 @@ class Bytes(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
         """The number of bytes."""
         if isinstance(value, int):
             return value
-        found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?) ?([A-Za-z]{0,3})", str(value))
+        found = re.fullmatch(r"([0-9]{1,15}(?:[.][0-9]{1,6})?) ?([A-Za-z]{0,3})", str(value))
         if found is None or found[2].lower() not in _UNITS:
             self.fail(f"{str(value)[:40]!r} is no size; write it as 640MiB or 80GB", param, ctx)
         return int(float(found[1]) * _UNITS[found[2].lower()])

@@ -28,7 +28,7 @@ def write_list(paper: Paper, experiments: Mapping[str, str]) -> None:
 def write_result(paper: Paper, result: Result) -> None:
     """Write an experiment: what it establishes, its figures beside the published ones, its tables."""
     experiment, found, seconds = result
-    paper.line((experiment.title, Style.STRONG), (f"  {experiment.name}, {seconds:.1f} s", Style.FAINT))
+    paper.paragraph((experiment.title, Style.STRONG), (f" {experiment.name}, {seconds:.1f} s", Style.FAINT))
     paper.paragraph(experiment.meaning, first=["  "], rest=["  "])
     if found.figures:
         paper.line()
@@ -36,8 +36,10 @@ def write_result(paper: Paper, result: Result) -> None:
     for table in found.tables:
         paper.line()
         paper.paragraph((table.title, Style.NAME), first=["  "], rest=["  "])
-        columns = [Column(title, "<" if _is_text(table, place) else ">", 9 - place // 3, 12 if not place else None)
-                   for place, title in enumerate(table.columns)]  # fmt: skip
+        columns = [
+            Column(title, "<", 9, 24) if _is_text(table, place) else Column(title, ">", 9 - place // 4)
+            for place, title in enumerate(table.columns)
+        ]
         write_table(paper, columns, [[words(cell) for cell in row] for row in table.rows], indent=2)
     for note in found.notes:
         paper.line()

@@ -35,7 +35,8 @@ class Experts:
 
     def __init__(self, generator: torch.Generator, *, dim: int = DIM, experts: int = EXPERTS, hidden: int = 32) -> None:
         def drawn(*shape: int) -> Tensor:
-            return torch.randn(*shape, generator=generator, dtype=torch.float64) / float(shape[-2]) ** 0.5
+            scaled: Tensor = torch.randn(*shape, generator=generator, dtype=torch.float64) / float(shape[-2]) ** 0.5
+            return scaled
 
         self.router = drawn(dim, experts)
         self.up, self.down = drawn(experts, dim, hidden), drawn(experts, hidden, dim)

@@ -11,8 +11,8 @@ from engine.lab.subject import Subject, model, subject
 
 FULL = (51_870, 300, 30_000, 200)
 """Tokens of what the parent sent, its reply, the map that all get, and each one's own instructions."""
-SCALED = (1_040, 16, 608, 16)
-"""About a fiftieth, in whole pages."""
+SCALED = (688, 16, 400, 16)
+"""About a seventy-fifth, in whole pages."""
 BRIEF = (208, 16, 64, 16)
 NAMES = ("A", "B", "C")
 CASES = tuple((marked, waits) for marked in (False, True) for waits in (False, True))

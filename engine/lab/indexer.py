@@ -41,7 +41,8 @@ class Indexer:
 
         def small() -> Tensor:
             drawn = torch.randn(DIM, INDEX_DIM, generator=generator, dtype=torch.float64)
-            return (drawn / float(DIM) ** 0.5).requires_grad_()
+            scaled: Tensor = drawn / float(DIM) ** 0.5
+            return scaled.requires_grad_()
 
         self.query, self.key = small(), small()
 

@@ -5,17 +5,27 @@ from __future__ import annotations
 import torch
 
 from engine.lab.experiment import Experiment, Figure, Findings, Holds, Published, Settings, Table, Value
-from engine.lab.subject import model
+from engine.lab.subject import model, subject, words_of
 from engine.ownership import Damage, protected_until, shared_and_left, taken_while_writing
+
+START = 300
+"""The token of the document at which the stories begin."""
 
 
 def run(settings: Settings) -> Findings:
     """See :class:`Experiment`."""
     machine = model(settings.weights, torch.float32)
+    text = subject(settings.weights).document[START:]
     settings.say("B arrives while A writes")
-    alone = {"none": taken_while_writing(machine, "none"), "counts": taken_while_writing(machine, "counts")}
+    alone = {
+        "none": taken_while_writing(machine, "none", text=text),
+        "counts": taken_while_writing(machine, "counts", text=text),
+    }
     settings.say("A1 leaves, A2 goes on")
-    shared = {"flag": shared_and_left(machine, "flag"), "counts": shared_and_left(machine, "counts")}
+    shared = {
+        "flag": shared_and_left(machine, "flag", text=text),
+        "counts": shared_and_left(machine, "counts", text=text),
+    }
     settings.say("until when")
     copied = protected_until(machine, "copy", "copied")
     matched, read = protected_until(machine, "shared", "copied"), protected_until(machine, "shared", "last read")
@@ -57,6 +67,14 @@ def run(settings: Settings) -> Findings:
                 "What A says beside what it says alone",
                 ("story", "B waits", "tokens that change", "largest difference of scores"),
                 tuple(rows),
+            ),
+            Table(
+                "The token that A would say at each step, in one line",
+                ("story", "alone", "with its page overwritten"),
+                tuple(
+                    (name, words_of(settings.weights, made.alone), words_of(settings.weights, made.said))
+                    for name, made in (("B arrives while A writes", alone["none"]), ("A1 leaves, A2", shared["flag"]))
+                ),
             ),
         ),
     )  # fmt: skip

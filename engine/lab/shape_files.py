@@ -218,7 +218,8 @@ def _head(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
-            head = json.loads(file.read(length)) if length <= _MOST_HEAD else None
+            content = file.read(length) if length <= _MOST_HEAD else b""
+            head = json.loads(content) if len(content) == length else None
     except (OSError, ValueError, struct.error, RecursionError) as error:
         raise WeightsError(f"{path}: no sound safetensors file; get it again") from error
     if not isinstance(head, dict):

@@ -19,7 +19,7 @@ from engine.lab.writer import Writer, room
 from engine.model import Model
 
 CANDIDATES = 4
-DOCUMENT, NEW_TOKENS, POSITIONS, ROUNDS = 600, 64, 128, 32
+DOCUMENT, NEW_TOKENS, POSITIONS, ROUNDS = 600, 48, 128, 32
 
 
 class Draft(Protocol):

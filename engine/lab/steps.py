@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from statistics import median
+from typing import TypeVar
 
 import torch
-from torch import Tensor
 
 from engine.lab.experiment import (
     Experiment,
@@ -26,7 +27,11 @@ from engine.lab.subject import Subject, model, subject
 from engine.lab.writer import Writer, feed_together, room
 from engine.model import Model
 
-DOCUMENT, STEPS, STEPS_FP32 = 1_200, 150, 60
+Cell = TypeVar("Cell", float, bool)
+
+DOCUMENT, STEPS, STEPS_FP32 = 1_200, 150, 50
+OTHER = 17
+"""Tokens of the question of the request that left the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +41,11 @@ class Trial:
     epsilon: tuple[tuple[float, ...], ...]
     """The largest difference of scores."""
     margin: tuple[tuple[float, ...], ...]
-    """How far the highest score is above the second one, without a cache."""
+    """How far the highest score is above the second one, without a cache; of scores with their noise where sampled."""
     differs: tuple[tuple[bool, ...], ...]
     """The two paths chose different tokens."""
+    by_edges: int
+    """How often they would have, had each token been chosen by one uniform number and sums of probabilities."""
 
     @property
     def steps(self) -> int:
@@ -72,41 +79,58 @@ def prepared(machine: Model, texts: Subject, document: int, prompts: int, tokens
     """For each prompt two sequences: one that computed all at once, then one on a cached document. All have the
     prompt but for its last token."""
     doc = list(texts.document[:document])
-    kv, tables = room(machine, 2 * prompts, tokens)
-    writers = [Writer(machine, kv, table) for table in tables]
+    kv, tables = room(machine, 2 * prompts + 1, tokens)
+    *writers, source = (Writer(machine, kv, table) for table in tables)
     plain, cached = writers[:prompts], writers[prompts:]
+    source.feed([*doc, *texts.questions[0][:OTHER]], logits=0)  # an earlier request, of another length
     for writer, question in zip(plain, texts.questions, strict=False):
         writer.feed([*doc, *question[:-1]], logits=0)
-    source = plain[0]  # the document's K/V of the first prompt is the cache of all
     for writer in cached:
         for page, target in zip(source.pages[: -(-document // kv.page_size)], writer.pages, strict=False):
             kv.copy(page, target)
         writer.length = document
     for writer, question in zip(cached, texts.questions, strict=False):
-        # The tail page holds the first prompt's question too: what comes now overwrites it.
+        # The tail page may hold the earlier request's question too: what comes now overwrites it.
         writer.feed(question[:-1], logits=0)
     return writers
 
 
-def trial(
-    machine: Model, texts: Subject, *, document: int, prompts: int, steps: int, sampled: bool, seed: int
-) -> Trial:
-    """Generate with both paths in one batch, both fed what the plain path chose; uniform numbers are common to both."""
-    writers = prepared(machine, texts, document, prompts, document + 30 + steps)
-    noise = torch.rand(steps, prompts, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+def trial(writers: Sequence[Writer], texts: Subject, *, steps: int, sampled: bool, seed: int) -> Trial:
+    """Generate with both paths in one batch, both fed what the plain path chose.
+
+    Sampling takes the highest score plus noise (Gumbel's), which is the same for both paths, token by token.
+    ``writers`` are those of :func:`prepared`, and are as they were afterwards.
+    """
+    prompts = len(writers) // 2
+    lengths = [writer.length for writer in writers]
+    generator = torch.Generator().manual_seed(seed)
+    by_edges = 0
     last = [question[-1] for question in texts.questions[:prompts]]
-    epsilon, margin, differs = [], [], []
-    for step in range(steps):
+    epsilon: list[list[float]] = []
+    margin: list[list[float]] = []
+    differs: list[list[bool]] = []
+    for _ in range(steps):
         scores = feed_together(writers, [[token] for token in last * 2])
         plain, cached = scores[:prompts], scores[prompts:]
-        chosen, other = (_choose(each, noise[step] if sampled else None) for each in (plain, cached))
-        top = plain.topk(2).values
         epsilon.append((plain - cached).abs().amax(-1).tolist())
+        if sampled:
+            uniform = torch.rand(prompts, generator=generator, dtype=torch.float64)
+            one, two = (draw(torch.softmax(each.double(), -1), uniform) for each in (plain, cached))
+            by_edges += int((one != two).sum())
+            noise = -torch.log(torch.empty_like(plain).exponential_(generator=generator))
+            plain, cached = plain + noise, cached + noise
+        chosen, other = plain.argmax(-1), cached.argmax(-1)
+        top = plain.topk(2).values
         margin.append((top[:, 0] - top[:, 1]).tolist())
         differs.append((chosen != other).tolist())
         last = chosen.tolist()
-    turned = [tuple(zip(*each, strict=True)) for each in (epsilon, margin, differs)]
-    return Trial(*turned)
+    for writer, length in zip(writers, lengths, strict=True):
+        writer.length = length
+    return Trial(_by_prompt(epsilon), _by_prompt(margin), _by_prompt(differs), by_edges)
+
+
+def _by_prompt(by_step: list[list[Cell]]) -> tuple[tuple[Cell, ...], ...]:
+    return tuple(zip(*by_step, strict=True))
 
 
 def run(settings: Settings) -> Findings:
@@ -119,11 +143,11 @@ def run(settings: Settings) -> Findings:
     for name, dtype, most in (("fp32", torch.float32, STEPS_FP32), ("bf16", torch.bfloat16, STEPS)):
         machine = model(settings.weights, dtype)
         steps = 12 if settings.brief else most
+        settings.say(f"{name}, reading the prompts")
+        writers = prepared(machine, texts, document, prompts, document + 30 + steps)
         for how, sampled in (("greedy", False), ("sampled", True)):
             settings.say(f"{name}, {how}")
-            made = trial(
-                machine, texts, document=document, prompts=prompts, steps=steps, sampled=sampled, seed=settings.seed
-            )
+            made = trial(writers, texts, steps=steps, sampled=sampled, seed=settings.seed)
             errors = [e for each in made.epsilon for e in each]
             if not sampled:
                 figures += [
@@ -134,6 +158,8 @@ def run(settings: Settings) -> Findings:
                 ]
             figures.append(Figure(f"{name}, {how}: tokens that differ", sum(made.counts)))
             if name == "bf16":
+                if sampled:
+                    figures.append(Figure("bf16, sums of probabilities: tokens that differ", made.by_edges))
                 found = sorted(place for place in made.first if place is not None)
                 figures += [
                     Figure(f"{how}: prompts with a difference", len(found)),
@@ -154,14 +180,15 @@ def run(settings: Settings) -> Findings:
             ),
         ),
         plots=(LinePlot("bf16: tokens that differ, all prompts", "step", "tokens so far", tuple(series)),),
-        notes=("Both paths are fed the same tokens, so that one difference does not make the next ones.",),
+        notes=(
+            "Both paths are fed the same tokens, so that one difference does not make the next ones.",
+            (
+                "Common random numbers are one for each token of the vocabulary: the highest score plus noise wins. "
+                "One number for each step, held against sums of probabilities, changes far more tokens, as sums "
+                "move with every score before them."
+            ),
+        ),
     )
-
-
-def _choose(scores: Tensor, noise: Tensor | None) -> Tensor:
-    if noise is None:
-        return scores.argmax(-1)
-    return draw(torch.softmax(scores.double(), -1), noise)
 
 
 def _by_machine(value: Value) -> Published:

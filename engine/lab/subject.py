@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import torch
 
 from engine.model import Model
 from engine.weights.find import TINY_NAME, find_model, load_weights
 from engine.weights.weights import Weights
+
+if TYPE_CHECKING:
+    from engine.tokenizer import Tokenizer
 
 QUESTION_TOKENS = 30
 QUESTIONS = (
@@ -52,11 +57,22 @@ def subject(named: str | None) -> Subject:
     text = files("engine.lab").joinpath("document.txt").read_text(encoding="utf-8")
     if named == TINY_NAME:
         return Subject(TINY_NAME, tuple(text.encode()), tuple(tuple(q.encode())[-QUESTION_TOKENS:] for q in QUESTIONS))
-    from engine.tokenizer import Tokenizer
-
-    tokenizer = Tokenizer.from_gguf(find_model(named))
+    tokenizer = _tokenizer(named)
     questions = tuple(tuple(tokenizer.encode(question))[-QUESTION_TOKENS:] for question in QUESTIONS)
     return Subject(weights(named).config.name, tuple(tokenizer.encode(text)), questions)
+
+
+def words_of(named: str | None, tokens: Sequence[int]) -> str:
+    """Tokens as text on one line."""
+    text = bytes(tokens).decode("latin-1") if named == TINY_NAME else _tokenizer(named).decode(tokens)
+    return " ".join(text.split())
+
+
+@lru_cache(maxsize=1)
+def _tokenizer(named: str | None) -> Tokenizer:
+    from engine.tokenizer import Tokenizer
+
+    return Tokenizer.from_gguf(find_model(named))
 
 
 @lru_cache(maxsize=1)

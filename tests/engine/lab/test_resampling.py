@@ -16,7 +16,7 @@ def test_the_worked_example() -> None:
     tenth = Fraction(1, 10)
     assert made.accepted == (2 * tenth, 3 * tenth, 1 * tenth)  # A: 6/10 × 1/3, B and C as proposed
     assert made.rejected == 4 * tenth
-    assert made.residual == (0, Fraction(1, 2), Fraction(1, 2))
+    assert made.residual == (Fraction(0), Fraction(1, 2), Fraction(1, 2))
     assert made.result == TARGET
 
 

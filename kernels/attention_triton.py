@@ -19,7 +19,7 @@ import triton.language as tl
 from torch import Tensor
 
 from kernels.device import capability, processors
-from kernels.tiles import DECODE, PROMPT, Table, Tile, padded, splits_for, tile
+from kernels.tiles import DECODE, FLOAT32, PROMPT, Table, Tile, padded, splits_for, tile
 
 LOG2_E = 1.4426950408889634
 
@@ -217,9 +217,11 @@ def combine(out: Tensor, sums: Tensor, totals: Tensor, tops: Tensor) -> None:
 
 
 def tile_for(q: Tensor, sequences: int, group: int, *, prompt: Table = PROMPT, decode: Table = DECODE) -> Tile:
-    """The tile for a batch: that of decoding where there is one token for each sequence, else that of prompts."""
+    """The tile for a batch: that of decoding where there is one token for each sequence, else that of prompts;
+    in float32 the same for both."""
     tokens, _, size = q.shape
-    found = tile(decode if tokens <= sequences else prompt, capability(q.device), size)
+    table = FLOAT32 if q.dtype == torch.float32 else decode if tokens <= sequences else prompt
+    found = tile(table, capability(q.device), size)
     return found._replace(rows=max(found.rows, padded(group)))
 
 

@@ -1,6 +1,7 @@
 """One table: for each operation, its PyTorch reference and its Triton kernel, and which of the two runs.
 
-Tensors on a CUDA device go to Triton, all others to the reference. The environment variable ``KERNELS`` decides for
+Tensors on a CUDA device go to Triton, all others to the reference; so do float64 ones, which are there to be exact, not
+fast. The environment variable ``KERNELS`` decides for
 both: ``reference`` runs the references on a GPU too (to compare), ``triton`` runs the kernels on a CPU, which only
 Triton's interpreter can (``TRITON_INTERPRET=1``, set before the start). It is read once, with this module.
 """
@@ -13,6 +14,7 @@ from functools import cache, wraps
 from importlib import import_module
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 VARIABLE = "KERNELS"
@@ -72,7 +74,7 @@ def operation(name: str) -> Callable[..., Any]:
 
     @wraps(reference)
     def run(first: Tensor, *rest: Any, **named: Any) -> Any:
-        if first.is_cuda:
+        if first.is_cuda and first.dtype is not torch.float64:
             return implementation(name, "triton")(first, *rest, **named)
         return reference(first, *rest, **named)
 

@@ -53,6 +53,11 @@ INT4_DECODE: Table = {
     10: {32: Tile(16, 64, 4, 5), 64: Tile(16, 64, 4, 5), 128: Tile(16, 64, 4, 5), 256: Tile(16, 32, 4, 5)},
 }
 
+# Products in float32 are exact, so no tensor core takes them, and all of a tile's numbers pass through registers.
+FLOAT32: Table = {
+    8: {32: Tile(16, 16, 4, 3), 64: Tile(16, 16, 4, 3), 128: Tile(16, 16, 4, 3), 256: Tile(16, 16, 8, 2)},
+}
+
 PROGRAMS_A_PROCESSOR = 4
 """Programs that each multiprocessor should find to do before a sequence's keys are not split any further."""
 

@@ -21,7 +21,7 @@ EXAMPLES = (
     ("agentsim serving trace.jsonl --warmup 0.5 --json", "The second half of the requests only, for programs."),
 )
 
-ENGINES = ("vllm", "sglang")
+ENGINES = ("vllm", "sglang", "trtllm")
 """Engines whose cache keeps what was used last, in the order in which help names them."""
 
 CAPACITIES = tuple(2**power for power in range(16, 30, 2))

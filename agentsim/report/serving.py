@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentsim import __version__
 from agentsim.report import figures
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import Column, write_table
@@ -73,7 +74,9 @@ def serving_document(
 ) -> dict[str, Any]:
     """Served traces for programs. Rates are shares of the measured input tokens, to six digits."""
     return {
-        "format": "agentsim/serving",
+        "agentsim": __version__,
+        "report": "serving",
+        "version": 1,
         "engine": engine,
         "page": page,
         "warmup": warmup,

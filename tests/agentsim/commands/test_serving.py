@@ -33,7 +33,7 @@ def test_json_and_rows(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serving", trace, "--engine", "sglang", "--capacity", "1M", "--json", "--rows"]) == ExitCode.OK
     document = json.loads(capsys.readouterr().out)
     (served,) = document["traces"]
-    assert document["page"] == 1
+    assert (document["report"], document["page"]) == ("serving", 1)
     assert served["ceiling"] == {
         "capacity_tokens": None,
         "hit_rate": round(2048 / 4500, 6),

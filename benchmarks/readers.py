@@ -14,14 +14,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.readers_corpus import LOGS, write
+from benchmarks.readers_corpus import ALL, write
 from traces.formats import FORMATS
 
 LEAST = 100
-"""Megabytes a second that every reader should reach which takes rows of usage out of a log."""
-
-OF_CONTENT = frozenset({"openhands", "swe-agent"})
-"""Formats of which every byte becomes a block of a prompt, with a digest and an estimated size."""
+"""Megabytes a second that every reader should reach."""
 
 
 def measure(path: Path, name: str, rounds: int) -> tuple[int, float]:
@@ -44,12 +41,12 @@ def main() -> None:
     slow = []
     print("| format | requests | MB | MB/s of one core |\n| --- | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory(prefix="agentsim-benchmark-") as folder:
-        for name in given.formats or LOGS:
+        for name in given.formats or ALL:
             path = write(Path(folder), name, given.calls)
             requests, seconds = measure(path, name, given.rounds)
             size = path.stat().st_size / 1e6
             print(f"| {name} | {requests:,} | {size:.0f} | {size / seconds:.0f} |")
-            if size / seconds < LEAST and name not in OF_CONTENT:
+            if size / seconds < LEAST:
                 slow.append(name)
             path.unlink()
     if slow:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.exports_corpus import EXPORTS
+
 Json = dict[str, Any]
 
 BEGIN = 1_793_000_000
@@ -229,10 +231,16 @@ LOGS: dict[str, tuple[str, Callable[[int], Iterator[bytes]]]] = {
 }
 """How the log of each format is made, by its name."""
 
+ALL = (*LOGS, *EXPORTS)
+
 
 def write(folder: Path, format: str, calls: int) -> Path:
     """Write a log with about so many calls; its path."""
-    ending, make = LOGS[format]
+    if format in EXPORTS:
+        ending, weight, make = EXPORTS[format]
+        calls = max(1, calls // weight)
+    else:
+        ending, make = LOGS[format]
     path = folder / f"{format}.{ending}"
     with path.open("wb") as file:
         for data in make(calls):

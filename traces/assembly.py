@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from agentsim.session import Completeness, Event, EventKind, Lane, Problem, Purpose, Request, Session
 from traces.garbage import without_collection
-from traces.records import Tally, TraceError, tell_or_raise
+from traces.records import BadRow, Tally, TraceError, rows_of, tell_or_raise
+
+T = TypeVar("T")
 
 MAIN = "main"
 """The lane of the conversation with the person."""
@@ -153,6 +156,17 @@ def refuse_empty(session: Session, path: str, wanted: str, problems: list[Proble
     first = session.problems[0] if session.problems else None
     why = f" (line {first.line}: {first.reason})" if first is not None else ""
     raise TraceError(path, f"no {wanted} in it{why}", "check that this is the whole log")
+
+
+def take_events(path: str, decoder: msgspec.json.Decoder[T], tally: Tally, take: Callable[[int, T], None]) -> None:
+    """Hand each row of a log of events to ``take``, with its line. Most events are no requests: ``take`` counts those
+    that are, and what it cannot use (BadRow) is counted and told here. Raises OSError when the file cannot be read."""
+    for row in rows_of(path, decoder):
+        try:
+            take(row.line, row.checked())
+        except BadRow as bad:
+            tally.rows += 1
+            tally.skip(row.line, bad)
 
 
 def read_each(

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, effort_setting, read_each, stem
+from traces.assembly import MAIN, Assembly, effort_setting, read_each, stem, take_events
 from traces.conventions import provider_of_model
-from traces.records import BadRow, Count, Tally, decode, rows_of
+from traces.records import Count, Tally, decode
 from traces.stamps import nanoseconds
 from traces.usage import ABSENT
 
@@ -104,12 +104,7 @@ class _Log:
 
     def session(self) -> Session:
         """The session of the file."""
-        for row in rows_of(self.path, _events):
-            try:
-                self._take(row.line, row.checked())
-            except BadRow as bad:
-                self.tally.rows += 1
-                self.tally.skip(row.line, bad)
+        take_events(self.path, _events, self.tally, self._take)
         return self.assembly.build("messages")
 
     def _take(self, line: int, event: _Event) -> None:

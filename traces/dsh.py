@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, effort_setting, read_each, stem
+from traces.assembly import MAIN, Assembly, effort_setting, read_each, stem, take_events
 from traces.conventions import input_excludes_cached, is_empty, provider_name
-from traces.records import BadRow, Count, Tally, decode, rows_of
+from traces.records import Count, Tally, decode
 from traces.usage import ABSENT
 
 NAME = "dsh"
@@ -112,12 +112,7 @@ class _Trace:
 
     def session(self) -> Session:
         """The session of the file."""
-        for row in rows_of(self.path, _rows):
-            try:
-                self._take(row.line, row.checked())
-            except BadRow as bad:
-                self.tally.rows += 1
-                self.tally.skip(row.line, bad)
+        take_events(self.path, _rows, self.tally, self._take)
         return self.assembly.build("messages")
 
     def _take(self, line: int, row: _Row) -> None:

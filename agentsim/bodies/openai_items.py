@@ -48,19 +48,20 @@ _BOOKKEEPING = ("id", "status", "created_by", MARKER)
 _encode = msgspec.json.encode
 
 
-class Item(msgspec.Struct, frozen=True, gc=False):
-    """An item of the history, as its pieces. ``spoken``: by the assistant. ``calls``: it asks for a tool."""
-
-    role: str
-    spoken: bool
-    pieces: tuple[Piece, ...]
-
-
 class ToolName(msgspec.Struct, frozen=True, gc=False):
     """A tool that a body offers. ``free`` takes plain text instead of an object."""
 
     name: str
     free: bool = False
+
+
+class Item(msgspec.Struct, frozen=True, gc=False):
+    """An item of the history, as its pieces. ``spoken``: by the assistant. ``tools`` are those that it adds."""
+
+    role: str
+    spoken: bool
+    pieces: tuple[Piece, ...]
+    tools: tuple[ToolName, ...] = ()
 
 
 def item_of(value: object, path: str, model: str) -> Item:
@@ -73,7 +74,8 @@ def item_of(value: object, path: str, model: str) -> Item:
     if kind == "message":
         return _message_of(value, path, model)
     spoken = kind in SPOKEN
-    role = "assistant" if spoken else "user"
+    told = value.get("role")
+    role = "assistant" if spoken else told if isinstance(told, str) and told in ROLES else "user"
     name = value.get("name")
     shown = name if isinstance(name, str) else None
     known = _KINDS.get(kind, kind)
@@ -81,7 +83,7 @@ def item_of(value: object, path: str, model: str) -> Item:
     if not spoken and isinstance(output, list) and output and all(isinstance(part, dict) for part in output):
         return _result_of(value, output, known, path, model)
     markers = () if spoken else _markers(value, path)
-    return Item(role, spoken, (piece("messages", role, known, _shown(value), shown, model, markers),))
+    return Item(role, spoken, (piece("messages", role, known, _shown(value), shown, model, markers),), _offered(value))
 
 
 def _result_of(value: dict[str, Any], output: list[dict[str, Any]], kind: str, path: str, model: str) -> Item:
@@ -132,6 +134,20 @@ def _message_of(value: dict[str, Any], path: str, model: str) -> Item:
     if not pieces:
         pieces.append(piece(section, role, "text", "", None, model))
     return Item(role, role == "assistant", tuple(pieces))
+
+
+def _offered(value: dict[str, Any]) -> tuple[ToolName, ...]:
+    """The tools that an item makes available from here on; those of a namespace one by one."""
+    given = value.get("tools")
+    if value.get("type") != "additional_tools" or not isinstance(given, list):
+        return ()
+    found = []
+    for tool in given:
+        inner = tool.get("tools") if isinstance(tool, dict) and tool.get("type") == "namespace" else None
+        for one in inner if isinstance(inner, list) else (tool,):
+            if isinstance(one, dict) and one.get("type") in ("function", "custom") and isinstance(one.get("name"), str):
+                found.append(ToolName(one["name"], free=one["type"] == "custom"))
+    return tuple(found)
 
 
 def tool_of(value: object, path: str, model: str) -> tuple[Piece, ToolName | None]:

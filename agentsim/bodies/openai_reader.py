@@ -173,6 +173,7 @@ class OpenAIReader:
         for index, item in enumerate(rest):
             for part, one in enumerate(item.pieces):
                 growth.add(one, "messages", item.role, index, part, "list")
+        offered += [tool for item in items for tool in item.tools]
         options = sent.prompt_cache_options
         asked = seconds_of(options.ttl) if options is not None and options.ttl is not None else None
         lifetime = asked or DEFAULT_LIFETIME

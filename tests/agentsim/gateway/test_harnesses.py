@@ -198,6 +198,19 @@ def test_codex(tmp_path: Path) -> None:
         assert read == before // 128 * 128, "all of the prompt before, in steps of 128"
 
 
+def test_codex_on_a_model_with_breakpoints(tmp_path: Path) -> None:
+    # Here Codex offers one tool that takes a program, which the script does not know: one request, and the reply.
+    need("codex")
+    _, session = run(tmp_path, CODEX.replace("gpt-5.1-codex", "gpt-5.6-sol"))
+    (request,) = session.requests
+    assert request.usage is not None
+    assert request.prompt is not None
+    assert "prompt_cache_key" in dict(request.settings), "Codex names its conversation"
+    assert (request.usage.read, request.usage.fresh) == (0, 2)
+    assert request.usage.write_5m == request.prompt.tokens, "written up to the last message"
+    assert request.prompt[0].role == "developer", "the tools come as an item of the history"
+
+
 NODE_CLIENTS = """
 const Anthropic = require("@anthropic-ai/sdk").default, OpenAI = require("openai").default;
 const a = new Anthropic({maxRetries: 0}), o = new OpenAI({maxRetries: 0});

@@ -253,3 +253,22 @@ def test_a_breakpoint_that_is_none(tmp_path: Path, marker: Any, place: str) -> N
         with pytest.raises(openai.BadRequestError) as caught:
             client.responses.create(model=MODEL, input=[{"role": "user", "content": [part]}])
         assert caught.value.param == f"input[0].content[0].prompt_cache_breakpoint.{place}"
+
+
+def test_tools_may_be_offered_in_the_history(tmp_path: Path) -> None:
+    script = Script(turn=(Turn(call=(Call("exec", "text('hi')"),)),), after="Over.")
+    tools = [
+        {"type": "namespace", "name": "functions", "description": "", "tools": [{"type": "custom", "name": "exec"}]},
+        {"type": "function", "name": "other", "parameters": {}, "strict": False},
+    ]
+    given = [{"role": "user", "content": WORDS}, {"type": "additional_tools", "role": "developer", "tools": tools}]
+    with serving(tmp_path, replier=script) as served, served.openai() as client:
+        answer = client.responses.create(model=MODEL, input=given)
+        assert [(item.type, item.name, item.input) for item in answer.output] == [
+            ("custom_tool_call", "exec", "text('hi')")
+        ]
+        fresh, _, written = numbers(answer.usage)
+    prompt = served.sessions()[0].requests[0].prompt
+    assert prompt is not None
+    assert written == prompt.tokens_until(1), "the breakpoint stands behind the user's message, not behind the tools"
+    assert fresh == prompt.tokens - prompt.tokens_until(1) + CLOSING

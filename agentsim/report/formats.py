@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def write_formats(paper: Paper, formats: Iterable[Format]) -> None:
     """Write each format: its name, what it is, and whether it was tried on real logs."""
     for entry in formats:
-        tried = "" if entry.verified else "  (not yet tried on real logs)"
+        tried = "" if entry.verified else "  (unverified on real data)"
         paper.line((entry.name, Style.STRONG), (tried, Style.WARN))
         paper.paragraph(entry.description, first=["  "], rest=["  "])
 

@@ -7,6 +7,8 @@ cached: what it read and wrote, or its whole input where a cache is automatic. D
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from agentsim.providers import rules_for
@@ -58,22 +60,22 @@ EMPTY = {
 }
 
 
-def rows_of(paths):
-    """Format, lane, input, tokens read, and tokens that the request left in a cache."""
+def rows_of(paths: list[str]) -> Iterator[tuple[str, int, int, int]]:
+    """Lane, input, tokens read, and tokens that the request left in a cache."""
     for session in read(paths, []):
         if session.format == "weka-kv-trace":
             (trace,), _ = load(paths, [])
             served = serve(trace, rules_for("vllm", "", None), (), page=1, keep_rows=True)
-            lanes = {request.source.line: request.lane for request in session.requests}
+            lanes = {request.source.line: request.lane for request in session.requests if request.source is not None}
             rows = zip(served.lines, served.inputs, served.reads, strict=True)
-            yield from ((session.format, lanes[line], sent, reads[-1], sent) for line, sent, reads in rows)
+            yield from ((lanes[line], sent, reads[-1], sent) for line, sent, reads in rows)
             continue
         for request in session.requests:
             usage = request.usage
-            if request.counted:
+            if request.counted and usage is not None:
                 sent, found = usage.total_input or 0, usage.read or 0
                 left = sent if session.format in AUTOMATIC else found + (usage.write or 0)
-                yield session.format, request.lane, sent, found, left
+                yield request.lane, sent, found, left
 
 
 @pytest.mark.parametrize(("name", "count", "millions", "share", "falls"), SAMPLES, ids=[one[0] for one in SAMPLES])
@@ -81,9 +83,10 @@ def test_as_its_readme_says(shared_data, name, count, millions, share, falls):
     folder, _, file = name.partition("/")
     paths = sorted(str(path) for path in (shared_data / folder).glob(f"{file}*"))
     rows = list(rows_of(paths))
-    sent, found = sum(row[2] for row in rows), sum(row[3] for row in rows)
-    fell, before = 0, {}
-    for _, lane, whole, hit, left in rows:
+    sent, found = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    fell = 0
+    before: dict[str, int] = {}
+    for lane, whole, hit, left in rows:
         fell += lane in before and whole > 0 and hit < 0.8 * min(whole, before[lane])
         before[lane] = left
     assert len(rows) == count - EMPTY.get(name, 0)

@@ -33,7 +33,8 @@ def report_files(results: Sequence[Result], folder: str, subject: str) -> Iterat
         lines.append(f"- [{_escaped(experiment.title)}](#{experiment.name})")
     for experiment, found, seconds in results:
         lines += ["", f'<a name="{experiment.name}"></a>', "", f"## {_escaped(experiment.title)}", ""]
-        lines += [_escaped(experiment.meaning), "", f"`agentsim lab {experiment.name}` took {seconds:.1f} s.", ""]
+        on = ", on a real model" if experiment.needs_model else ""
+        lines += [_escaped(experiment.meaning), "", f"`agentsim lab {experiment.name}` took {seconds:.1f} s{on}.", ""]
         lines += _figures(experiment, found)
         for table in found.tables:
             lines += _table(table)

@@ -12,8 +12,9 @@ from agentsim.report.clean import clean, display_width
 if TYPE_CHECKING:
     from engine.lab.experiment import BarPlot, LinePlot, Plot
 
-WIDTH, HEIGHT = 760, 320
-LEFT, RIGHT, TOP, BOTTOM = 78, 24, 52, 46
+WIDTH, HEIGHT = 760, 330
+LEFT, RIGHT, TOP, BOTTOM = 78, 40, 52, 46
+TOP_OF_LINES = 66
 COLOURS = ("#6cb6ff", "#e2b25c", "#7fc670", "#f26d6d", "#c297e8", "#62c6c0")
 BAR_HEIGHT, BAR_GAP = 20, 8
 _LETTER = 6.9
@@ -44,7 +45,7 @@ def _lines(plot: LinePlot) -> str:
     x_ticks = _ticks([x for x, _ in points], plot.log_x)
     y_ticks = _ticks([y for _, y in points], plot.log_y, from_zero=True)
     across = _scale(x_ticks, LEFT, WIDTH - RIGHT, plot.log_x)
-    up = _scale(y_ticks, HEIGHT - BOTTOM, TOP, plot.log_y)
+    up = _scale(y_ticks, HEIGHT - BOTTOM, TOP_OF_LINES, plot.log_y)
     parts = [_text(16, 24, plot.title, "t")]
     for tick in y_ticks:
         y = up(tick)

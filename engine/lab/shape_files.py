@@ -19,6 +19,7 @@ from engine.weights.errors import WeightsError
 _MOST = 1 << 24
 _MOST_HEAD = 100 << 20
 """Bytes of a safetensors head; those of the largest models take a few megabytes."""
+_MOST_CONFIG = 16 << 20
 _LAYER = re.compile(r"(?:^|\.)layers\.(\d+)\.self_attn\.(q_proj|k_proj|v_proj|q_norm)\.weight$")
 _WINDOWED = ("sliding_attention", "chunked_attention", "local_attention")
 _WITHOUT_KV = ("linear_attention", "mamba", "recurrent", "conv", "moe", "mlp")
@@ -48,7 +49,9 @@ def shape_of(path: Path) -> Shape:
 def from_config(path: Path) -> Shape:
     """The shape in a ``config.json``; that of the text part where a model has several."""
     try:
-        settings = json.loads(path.read_bytes())
+        with path.open("rb") as file:
+            content = file.read(_MOST_CONFIG + 1)
+        settings = json.loads(content) if len(content) <= _MOST_CONFIG else None
     except (OSError, ValueError, RecursionError) as error:
         raise WeightsError(f"{path}: not readable as JSON; name a config.json, .gguf or .safetensors file") from error
     if isinstance(settings, dict) and isinstance(settings.get("text_config"), dict):

@@ -78,7 +78,7 @@ class Alternative:
 def alternatives(shape: Shape, tokens: int, bits: int = 16, window: int = 128) -> tuple[Alternative, ...]:
     """What a session would take under MHA, GQA, MQA, YOCO and INT4, beside what it takes."""
     plain = replace(shape, latent=0, window=0, window_layers=0)
-    groups = shape.kv_heads if 1 < shape.kv_heads < shape.heads else max(1, shape.heads // 4)
+    groups = shape.kv_heads if 1 < shape.kv_heads < shape.heads else _groups(shape.heads)
     own = "latent" if shape.latent else _kind(shape)
     found = [
         Alternative(name, kv_bytes(replace(plain, kv_heads=heads), tokens, bits), False)
@@ -87,6 +87,11 @@ def alternatives(shape: Shape, tokens: int, bits: int = 16, window: int = 128) -
     found.append(Alternative(f"YOCO, windows of {window}", yoco_bytes(plain, tokens, window, bits), False))
     found.append(Alternative("INT4", kv_bytes(shape, tokens, 4), False))
     return (Alternative(f"as it is ({own})", kv_bytes(shape, tokens, bits), True), *found)
+
+
+def _groups(heads: int) -> int:
+    """K/V heads for groups of four query heads, or of the next larger size that divides them evenly."""
+    return next(count for count in range(max(1, heads // 4), 0, -1) if heads % count == 0)
 
 
 def _kind(shape: Shape) -> str:

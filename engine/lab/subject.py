@@ -59,7 +59,8 @@ def subject(named: str | None) -> Subject:
         return Subject(TINY_NAME, tuple(text.encode()), tuple(tuple(q.encode())[-QUESTION_TOKENS:] for q in QUESTIONS))
     tokenizer = _tokenizer(named)
     questions = tuple(tuple(tokenizer.encode(question))[-QUESTION_TOKENS:] for question in QUESTIONS)
-    return Subject(weights(named).config.name, tuple(tokenizer.encode(text)), questions)
+    name = "SmolLM2-135M" if named is None else weights(named).config.name
+    return Subject(name, tuple(tokenizer.encode(text)), questions)
 
 
 def words_of(named: str | None, tokens: Sequence[int]) -> str:

@@ -88,3 +88,20 @@ def test_drafts_leave_the_tokens_of_ordinary_generation(draft: str) -> None:
     if draft == "the model itself":
         # each pass commits all candidates and one more
         assert its.passes == -(-24 // (CANDIDATES + 1))
+
+
+def test_scores_only_where_they_are_needed() -> None:
+    model = Model(tiny_weights(), torch.float64)
+    kv, tables = room(model, 1, 40)
+    writer = Writer(model, kv, tables[0])
+    # five known tokens: only what follows the last of them is asked for
+    assert writer.feed([1, 2, 3, 4, 5]).shape == (1, model.config.vocab)
+    # a token to go on from and four candidates: what follows each of the five
+    assert writer.feed([6, 7, 8, 9, 10], logits=4 + 1).shape == (5, model.config.vocab)
+    # the middle of a long input: nothing
+    assert writer.feed([11, 12], logits=0).shape == (0, model.config.vocab)
+
+
+def test_the_small_decoder_is_the_one_of_the_controls() -> None:
+    config = tiny_weights().config
+    assert (config.layers, config.heads, config.kv_heads, config.head_dim) == (3, 4, 2, 8)

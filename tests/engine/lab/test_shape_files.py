@@ -191,3 +191,11 @@ def test_numbers_of_a_shape() -> None:
     assert Shape(1, 8, 2, 4).numbers == 2 * (4 + 4)
     assert Shape(1, 8, 2, 4, value_dim=3).numbers == 2 * (4 + 3)
     assert Shape(1, 8, 2, 4, latent=5).numbers == 5
+
+
+def test_a_file_too_large_for_a_configuration_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "pytorch_model.bin"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)  # a hole: nothing is on the disk
+    with pytest.raises(WeightsError, match="not a model's configuration"):
+        shape_of(path)

@@ -6,6 +6,7 @@ with the tiles of the table for each architecture.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +30,13 @@ TENSOR_CORES = {80: "mma.sync", 90: "wgmma.mma_async", 100: "tcgen05.mma"}
 SIZES = [32, 64, 128, 256]
 
 BF16 = torch.bfloat16
+
+
+def every_tile_of_the_tables(test):
+    """Marks a test of the whole tables."""
+    is_wanted = os.environ.get("LONG_TESTS") == "1"
+    long = pytest.mark.skipif(not is_wanted, reason="minutes long: LONG_TESTS=1 compiles all tiles")
+    return pytest.mark.slow(pytest.mark.timeout(600)(long(test)))
 
 
 @pytest.fixture(autouse=True)
@@ -101,8 +109,7 @@ def test_decoding_over_four_bits(capability, monkeypatch):
     assert kernel.count("mma.sync") > 0
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
+@every_tile_of_the_tables
 @pytest.mark.parametrize("capability", CAPABILITIES)
 @pytest.mark.parametrize("size", SIZES)
 def test_every_tile_of_the_tables(size, capability, monkeypatch):
@@ -116,7 +123,7 @@ def test_every_tile_of_the_tables(size, capability, monkeypatch):
                 assert token.count("mma.sync") > 0
 
 
-@pytest.mark.slow
+@every_tile_of_the_tables
 @pytest.mark.parametrize("capability", CAPABILITIES)
 @pytest.mark.parametrize("size", SIZES)
 def test_every_tile_of_float32(size, capability, monkeypatch):

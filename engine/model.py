@@ -6,14 +6,13 @@ import hashlib
 from dataclasses import dataclass
 
 import torch
-from torch.nn import functional
 
-from engine import rows
-from engine.attention import AttentionPlan
+from engine import products, rows
 from engine.batch import Batch
 from engine.config import ModelConfig
 from engine.kv import KVPages
 from engine.weights.weights import Weights, WeightsError, expected_shapes
+from kernels import paged_attention, rms_norm, rope, silu_mul, write_pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,59 +58,80 @@ class Model:
         """Write the batch's keys and values into their pages, and score the next token where it is asked for.
 
         Returns [N, vocab], a row for each of ``batch.logits_at``; float32 when computing in a narrower type.
+        ``ValueError`` for positions beyond the model's context.
         """
-        config = self.config
-        x = self._embed[batch.tokens]
-        plan = None if self.row_by_row else AttentionPlan(batch, kv.page_size, config.window)
-        written = batch.slots
-        kept = None
-        if bool((written < 0).any()):
-            kept = (written >= 0).nonzero().flatten()
-            written = written[kept]
-        heads, size = config.heads, config.head_dim
-        split = [heads, config.kv_heads, config.kv_heads]
-        for number, layer in enumerate(self._layers):
-            normed = self._rms_norm(x, layer.attn_norm)
-            q, k, v = self._linear(normed, layer.qkv).view(-1, sum(split), size).split(split, dim=1)
-            q, k = self._rope(q, batch.positions), self._rope(k, batch.positions)
-            if kept is not None:
-                k, v = k[kept], v[kept]
-            kv.k[number].flatten(0, 1).index_copy_(0, written, k)
-            kv.v[number].flatten(0, 1).index_copy_(0, written, v)
-            if plan is None:
-                seen = rows.attention(q, kv.k[number], kv.v[number], batch, self._scale, config.window)
-            else:
-                seen = plan.attend(q, kv.k[number], kv.v[number], self._scale, config.group)
-            x = x + self._linear(seen.reshape(-1, heads * size), layer.o)
-            normed = self._rms_norm(x, layer.ffn_norm)
-            gate, up = self._linear(normed, layer.gate_up).split(config.ffn, dim=1)
-            x = x + self._linear(self._silu_mul(gate, up), layer.down)
-        scores = self._linear(self._rms_norm(x[batch.logits_at], self._norm), self._head)
+        if batch.positions.numel() and int(batch.positions.max()) >= self.config.context:
+            raise ValueError(f"position {int(batch.positions.max())} is beyond the context of {self.config.context}")
+        hidden = self._hidden_by_row(batch, kv) if self.row_by_row else self._hidden(batch, kv)
+        multiply = rows.linear if self.row_by_row else products.linear
+        scores = multiply(hidden, self._head)
         return scores if self.dtype in (torch.float32, torch.float64) else scores.float()
 
-    def _linear(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return rows.linear(x, weight) if self.row_by_row else functional.linear(x, weight)
+    def _hidden(self, batch: Batch, kv: KVPages) -> torch.Tensor:
+        """The last layer's output, normed, of the rows whose scores are asked for; by the operations of the device."""
+        config = self.config
+        eps, turned = config.norm_eps, config.heads + config.kv_heads
+        count = batch.tokens.shape[0]
+        x = self._embed[batch.tokens]
+        added: torch.Tensor | None = None
+        for number, layer in enumerate(self._layers):
+            if added is None:
+                normed = rms_norm(x, layer.attn_norm, eps)
+            else:
+                normed, x = rms_norm(added, layer.attn_norm, eps, x)
+            qkv = products.linear(normed, layer.qkv).view(count, turned + config.kv_heads, config.head_dim)
+            # Queries and keys turn alike, so they turn together.
+            qk = rope(qkv[:, :turned], batch.positions, self._cos, self._sin, interleaved=config.rope_interleaved)
+            k_pages, v_pages = kv.k[number], kv.v[number]
+            write_pages(qk[:, config.heads :], qkv[:, turned:], k_pages, v_pages, batch.slots)
+            seen = paged_attention(
+                qk[:, : config.heads],
+                k_pages,
+                v_pages,
+                batch.block_tables,
+                batch.q_starts,
+                batch.kv_lengths,
+                scale=self._scale,
+                window=config.window,
+            ).reshape(count, -1)
+            if number == config.layers - 1:  # keys and values are written: only what is asked for goes on
+                seen, x = seen[batch.logits_at], x[batch.logits_at]
+            normed, x = rms_norm(products.linear(seen, layer.o), layer.ffn_norm, eps, x)
+            gate_up = products.linear(normed, layer.gate_up)
+            added = products.linear(silu_mul(gate_up[:, : config.ffn], gate_up[:, config.ffn :]), layer.down)
+        assert added is not None  # a model has a layer
+        return rms_norm(added, self._norm, eps, x)[0]
 
-    def _rms_norm(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        if self.row_by_row:
-            return rows.rms_norm(x, weight, self.config.norm_eps)
-        return functional.rms_norm(x, (x.shape[-1],), weight, self.config.norm_eps)
-
-    def _rope(self, x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-        return rows.rope(x, positions, self._cos, self._sin, interleaved=self.config.rope_interleaved)
-
-    def _silu_mul(self, gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
-        return rows.silu_mul(gate, up) if self.row_by_row else functional.silu(gate) * up
+    def _hidden_by_row(self, batch: Batch, kv: KVPages) -> torch.Tensor:
+        """The same, by arithmetic that treats every row alike."""
+        config = self.config
+        eps, turned = config.norm_eps, config.heads + config.kv_heads
+        count = batch.tokens.shape[0]
+        x = self._embed[batch.tokens]
+        for number, layer in enumerate(self._layers):
+            qkv = rows.linear(rows.rms_norm(x, layer.attn_norm, eps), layer.qkv).view(count, -1, config.head_dim)
+            qk = rows.rope(qkv[:, :turned], batch.positions, self._cos, self._sin, interleaved=config.rope_interleaved)
+            k_pages, v_pages = kv.k[number], kv.v[number]
+            write_pages(qk[:, config.heads :], qkv[:, turned:], k_pages, v_pages, batch.slots)
+            seen = rows.attention(qk[:, : config.heads], k_pages, v_pages, batch, self._scale, config.window)
+            x = x + rows.linear(seen.reshape(count, -1), layer.o)
+            gate_up = rows.linear(rows.rms_norm(x, layer.ffn_norm, eps), layer.gate_up)
+            x = x + rows.linear(rows.silu_mul(gate_up[:, : config.ffn], gate_up[:, config.ffn :]), layer.down)
+        return rows.rms_norm(x[batch.logits_at], self._norm, eps)
 
 
 def rotation(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cosines and sines, [context, head_dim / 2], of every position's rotation; computed in float64."""
+    """Cosines and sines, [context, head_dim / 2], of every position's rotation; computed in float64.
+
+    Kept in float32 at least: in a narrower type neighbouring positions would turn by the same angle.
+    """
     pairs = torch.arange(0, config.head_dim, 2, dtype=torch.float64) / config.head_dim
     speeds = config.rope_base**-pairs
     if config.rope_factors is not None:
         speeds = speeds / torch.tensor(config.rope_factors, dtype=torch.float64)
     angles = torch.arange(config.context, dtype=torch.float64)[:, None] * speeds
-    return angles.cos().to(device, dtype), angles.sin().to(device, dtype)
+    kept = torch.promote_types(dtype, torch.float32)
+    return angles.cos().to(device, kept), angles.sin().to(device, kept)
 
 
 def _layer(weights: Weights, number: int, dtype: torch.dtype, device: torch.device) -> _Layer:

@@ -76,7 +76,7 @@ def _tiles(x: torch.Tensor, group: int) -> torch.Tensor:
     """[length, kv_heads, head_dim] padded with zeros to whole tiles, its heads repeated: [tiles, TILE, heads, D]."""
     missing = -x.shape[0] % TILE
     padded = torch.cat((x, x.new_zeros((missing, *x.shape[1:]))))
-    return padded.unflatten(0, (-1, TILE)).repeat_interleave(group, dim=2)
+    return padded.view(-1, TILE, *x.shape[1:]).repeat_interleave(group, dim=2)
 
 
 def _online(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeGuard
 
 from engine.weights.gguf_file import open_gguf
 from engine.weights.weights import WeightsError
@@ -44,10 +44,6 @@ def _byte_letters() -> dict[str, int]:
 _BYTE_OF = _byte_letters()
 
 
-class _Splits(Protocol):
-    def encode(self, sequence: str, add_special_tokens: bool = ...) -> Any: ...
-
-
 @dataclass(frozen=True)
 class Tokenizer:
     """The vocabulary of one model."""
@@ -60,7 +56,7 @@ class Tokenizer:
     bos: int | None
     template: str | None
     """The model's chat template (Jinja), or None where it has none."""
-    _bpe: _Splits = field(repr=False)
+    _bpe: Any = field(repr=False)
     _special_pattern: re.Pattern[str] = field(repr=False)
 
     @classmethod
@@ -201,7 +197,7 @@ def _any_of(special: Iterable[str]) -> re.Pattern[str]:
     return re.compile(f"({'|'.join(map(re.escape, longest_first))})" if longest_first else r"(?!)")
 
 
-def _all_text(values: Any) -> bool:
+def _all_text(values: Any) -> TypeGuard[list[str]]:
     return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 

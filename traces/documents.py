@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from traces.lines import BOM, open_regular
+from traces.lines import BOM, open_log
 from traces.records import REMEDIES, BadRow, TraceError, decode
 
 MAX_DOCUMENT_BYTES = 512 * 2**20
@@ -23,12 +23,14 @@ def read_document(path: str, decoder: msgspec.json.Decoder[T]) -> T:
 
 def document_bytes(path: str) -> bytes:
     """The bytes of a document without a byte-order mark. Raises OSError, and TraceError for one that is too large."""
-    with open(open_regular(path), "rb") as file:
-        if os.fstat(file.fileno()).st_size > MAX_DOCUMENT_BYTES:
-            raise TraceError(
-                path, f"larger than {MAX_DOCUMENT_BYTES >> 20} MiB", "split it, or export it as JSON lines"
-            )
-        return file.read().removeprefix(BOM)
+    with open_log(path) as file:
+        large = os.fstat(file.fileno()).st_size > MAX_DOCUMENT_BYTES
+        data = b"" if large else file.read(MAX_DOCUMENT_BYTES + 1)
+        while not large and len(data) <= MAX_DOCUMENT_BYTES and (more := file.read(MAX_DOCUMENT_BYTES)):
+            data += more  # a single read may end early
+    if large or len(data) > MAX_DOCUMENT_BYTES:
+        raise TraceError(path, f"larger than {MAX_DOCUMENT_BYTES >> 20} MiB", "split it, or export it as JSON lines")
+    return data.removeprefix(BOM)
 
 
 def parse_document(data: bytes, path: str, decoder: msgspec.json.Decoder[T]) -> T:

@@ -10,7 +10,7 @@ import msgspec
 from agentsim.session import Request
 from traces.assembly import Assembly
 from traces.documents import document_bytes, parse_document
-from traces.lines import BOM, open_regular
+from traces.lines import BOM, open_log
 from traces.records import BadRow, Row, decode, rows_of
 
 LISTS = ("data", "runs", "observations", "requests", "items", "results")
@@ -25,7 +25,7 @@ _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 def export_rows(path: str, decoder: msgspec.json.Decoder[T]) -> Iterator[Row[T]]:
     """The rows of a file. The line of a row in an array is its number, from 1. Raises OSError when the file cannot be
     read, and TraceError for a document that is no JSON."""
-    with open(open_regular(path), "rb") as file:
+    with open_log(path) as file:
         head = file.read(65_536).removeprefix(BOM).lstrip()
     if not head.startswith(b"[") and not _is_envelope(head):
         yield from rows_of(path, decoder)

@@ -14,7 +14,7 @@ from typing import Protocol, cast
 import msgspec
 
 from agentsim.session import Problem, Session
-from traces.lines import BOM, open_regular
+from traces.lines import BOM, open_log
 from traces.records import Told, TraceError
 from traces.walk import LOG_ENDS, QUIET_ENDS, Found, find
 
@@ -183,7 +183,7 @@ def format_of(head: bytes, path: str) -> Format | None:
 
 
 def _head(path: str) -> bytes:
-    with open(open_regular(path), "rb") as file:
+    with open_log(path) as file:
         return file.read(HEAD_BYTES)
 
 

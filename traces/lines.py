@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import IO, NamedTuple, cast
 
 BLOCK_BYTES = 4 * 2**20
 """How much is read at a time. A block grows beyond it only to complete a line."""
@@ -17,6 +17,7 @@ MAX_LINE_BYTES = 64 * 2**20
 """The longest line that is read; a longer one is passed over and counted."""
 
 BOM = b"\xef\xbb\xbf"
+GZIP = b"\x1f\x8b"
 
 
 class Block(NamedTuple):
@@ -58,13 +59,32 @@ def open_regular(path: str) -> int:
     return descriptor
 
 
+def open_log(path: str) -> IO[bytes]:
+    """A regular file to read, unpacked where it is packed with gzip: told by its first bytes, not its name.
+
+    Raises OSError, also while it is read, for one that cannot be read, was cut off or is damaged.
+    """
+    file = open(open_regular(path), "rb", buffering=0)  # noqa: SIM115 - the caller closes it
+    try:
+        packed = file.read(2) == GZIP
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    if not packed:
+        return file
+    from traces.unpacking import Unpacked
+
+    return cast(IO[bytes], Unpacked(file))
+
+
 def read_blocks(path: str, *, block_bytes: int = BLOCK_BYTES, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Block]:
     """The lines of a file, block by block.
 
     A leading byte-order mark is dropped; carriage returns before a newline are left for the decoder, which takes them
     as white space. An empty file yields nothing. Raises OSError for a path that cannot be read or is no regular file.
     """
-    with open(open_regular(path), "rb", buffering=0) as file:
+    with open_log(path) as file:
         offset = 0  # of the first line not yet handed out
         carry: list[bytes] = []  # an unfinished line, in pieces
         carried = 0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from agentsim.session import Problem
 
-LOG_ENDS = (".jsonl", ".ndjson", ".request.json", ".response.json")
+LOG_ENDS = (".jsonl", ".ndjson", ".jsonl.gz", ".request.json", ".response.json")
 """In a folder only files with these ends are looked at; a file that was named is taken whatever its name."""
 
 QUIET_ENDS = (".json", ".traj", ".db", ".csv")

@@ -82,13 +82,13 @@ def _is_under(folder: str, folders: set[str]) -> bool:
 
 def _by_format(others: Sequence[str], named: frozenset[str], files: list[LogFile], problems: list[Problem]) -> Groups:
     from traces.formats import HEAD_BYTES, format_of
-    from traces.lines import open_regular
+    from traces.lines import open_log
     from traces.walk import LOG_ENDS
 
     groups: Groups = {}
     for path in sorted(others):
         try:
-            with open(open_regular(path), "rb") as file:
+            with open_log(path) as file:
                 format = format_of(file.read(HEAD_BYTES), path)
         except OSError as error:
             reason = error.strerror or str(error)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from agentsim.session import Problem
+from traces.lines import GZIP
 
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{1,200})"')
 _STAMP = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
@@ -95,6 +96,9 @@ def look_at(path: str) -> LogFile:
         head = os.read(descriptor, _HEAD_BYTES)
     finally:
         os.close(descriptor)
+    if head.startswith(GZIP):
+        # Places in the file are looked up again later, which a packed file does not allow.
+        raise OSError("packed with gzip; logs of Claude Code are read unpacked (gunzip)")
     folder, name = os.path.split(path)
     stem = name.removesuffix(".jsonl")
     agent = stem.removeprefix("agent-") if stem.startswith("agent-") else ""

@@ -1,0 +1,74 @@
+"""Logs packed with gzip are read as what is in them; damaged ones are told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from agentsim.session import Problem
+from agentsim.summary import summarise
+from tests.traces.captures import jsonl
+from tests.traces.codex.rollouts import three_calls
+from tests.traces.damage import damaged, damages
+from tests.traces.log_checks import sound
+from traces import mooncake
+from traces.formats import detect, read
+
+SAMPLES = Path(__file__).resolve().parents[2] / "traces" / "samples"
+ROWS = [{"timestamp": n, "input_length": 600, "output_length": 1, "hash_ids": [1, 2]} for n in range(200)]
+
+
+def test_lines_and_documents(tmp_path):
+    (tmp_path / "rollout.jsonl.gz").write_bytes(gzip.compress(three_calls().bytes()))
+    whole = {"schema_version": "ATIF-v1.6", "steps": [{"metrics": {"prompt_tokens": 5, "completion_tokens": 1}}]}
+    (tmp_path / "trajectory.json").write_bytes(gzip.compress(json.dumps(whole).encode()))
+    sessions = sound(list(read([str(tmp_path)])))
+    assert [(session.format, len(session.requests)) for session in sessions] == [("codex", 3), ("atif", 1)]
+    assert summarise([str(tmp_path / "rollout.jsonl.gz")]).requests == 3
+    assert summarise([str(tmp_path)]).requests == 4
+
+
+def test_logs_of_claude_code_are_not_read_packed(tmp_path):
+    """Their reader goes back to places in the file: better told than judged with half of what it knows."""
+    path = tmp_path / "x.jsonl.gz"
+    path.write_bytes(gzip.compress((SAMPLES / "claude-code.jsonl").read_bytes()))
+    told: list[Problem] = []
+    with pytest.raises(OSError, match="gunzip"):
+        list(read([str(path)], told))
+    assert summarise([str(path)]).problems[0].reason.endswith("(gunzip)")
+
+
+def test_several_members_are_one_file(tmp_path):
+    path = tmp_path / "x.jsonl.gz"
+    path.write_bytes(gzip.compress(jsonl(*ROWS[:80])) + gzip.compress(jsonl(*ROWS[80:])))
+    (session,) = read([str(path)])
+    assert len(session.requests) == 200
+
+
+def test_a_cut_one_is_told(tmp_path):
+    path = tmp_path / "x.jsonl.gz"
+    path.write_bytes(gzip.compress(jsonl(*ROWS))[:-12])
+    told: list[Problem] = []
+    assert not list(mooncake.read_sessions([str(path)], told))
+    assert "cut off or damaged" in told[0].reason
+    with pytest.raises(OSError, match="cut off or damaged"):
+        list(read([str(path)]))
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(damage=damages)
+def test_damage(tmp_path, damage):
+    path = tmp_path / "x.jsonl.gz"
+    path.write_bytes(damaged(gzip.compress(jsonl(*ROWS)), damage))
+    told = ""
+    try:
+        detect(str(path))
+        sound(list(read([str(path)], [])))
+    except OSError as error:
+        told = str(error)
+    # Bits that no longer look packed are text of no known format; all else is told in plain words.
+    assert not told or "damaged" in told or "known format" in told or str(path) in told

@@ -186,3 +186,25 @@ def test_additions_can_be_undone_but_not_bit_for_bit() -> None:
     assert state.length == 36
     assert torch.allclose(state.matrix, before, rtol=0, atol=1e-4)
     assert not torch.equal(state.matrix, before)
+
+
+@pytest.mark.parametrize("name", ["sliding window", "shared global + windows", "YOCO"])
+def test_a_window_can_lose_one_token_and_no_second(name: str, generator: torch.Generator) -> None:
+    # The next token counts in its own window of five: it reads four others, and five are kept.
+    made = KINDS[name](generator)
+    tokens, new = random_inputs(generator, 12), random_inputs(generator, 3)
+    made.state.append(tokens)
+    made.state.truncate(11)
+    with pytest.raises(Unrestorable):
+        made.state.truncate(10)
+    assert made.state.length == 11
+    assert close(made.state.append(new), made.dense(torch.cat((tokens[:11], new)))[11:])
+
+
+@pytest.mark.parametrize("name", ["sliding window", "shared global + windows", "YOCO"])
+def test_a_window_that_never_filled_can_lose_any(name: str, generator: torch.Generator) -> None:
+    made = KINDS[name](generator)
+    tokens, new = random_inputs(generator, WINDOW), random_inputs(generator, 7)
+    made.state.append(tokens)
+    made.state.truncate(2)
+    assert close(made.state.append(new), made.dense(torch.cat((tokens[:2], new)))[2:])

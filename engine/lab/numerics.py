@@ -9,9 +9,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from engine.lab.experiment import BarPlot, Experiment, Figure, Findings, Holds, Published, Settings, Table, Value
-from engine.lab.subject import Subject, model, subject
+from engine.lab.subject import Subject, model, subject, weights
 from engine.lab.writer import Writer, feed_together, room
 from engine.model import Model
+from engine.weights.weights import Weights
 
 DOCUMENT, QUESTION = 1_200, 30
 PATHS = {
@@ -42,7 +43,7 @@ def compare(ours: Tensor, theirs: Tensor) -> Pair:
     return Pair(float(difference.max()), float((difference / scale).median()), bool(torch.equal(ours, theirs)))
 
 
-def seven_paths(machine: Model, texts: Subject, document: int = DOCUMENT) -> dict[str, Pair]:
+def seven_paths(machine: Model, numbers: Weights, texts: Subject, document: int = DOCUMENT) -> dict[str, Pair]:
     """Run all paths: request 1 is the document and a short question, request 2 the document and another one."""
     doc = list(texts.document[:document])
     first, second = list(texts.questions[0][:17]), list(texts.questions[1][:QUESTION])
@@ -66,17 +67,17 @@ def seven_paths(machine: Model, texts: Subject, document: int = DOCUMENT) -> dic
         "③": compare(in_two, all_at_once),
         "④": compare(cached, in_two),
         "⑤": compare(torch.stack(kept), torch.stack(full)),
-        "⑥": first_product(machine, doc + second),
+        "⑥": first_product(numbers, machine.dtype, doc + second),
         "⑦": compare(batched, all_at_once),
     }
 
 
-def first_product(machine: Model, tokens: list[int]) -> Pair:
+def first_product(numbers: Weights, dtype: torch.dtype, tokens: list[int]) -> Pair:
     """The first matrix product of the first layer for the last rows, computed with all rows and without the others."""
-    layer = machine._layers[0]
-    rows = machine._rms_norm(machine._embed[torch.tensor(tokens)], layer.attn_norm)
+    embed, norm, query = (numbers.tensors[name].to(dtype) for name in ("embed", "layers.0.attn_norm", "layers.0.q"))
+    rows = functional.rms_norm(embed[torch.tensor(tokens)], (embed.shape[1],), norm, numbers.config.norm_eps)
     with torch.inference_mode():
-        return compare(functional.linear(rows, layer.qkv)[-QUESTION:], functional.linear(rows[-QUESTION:], layer.qkv))
+        return compare(functional.linear(rows, query)[-QUESTION:], functional.linear(rows[-QUESTION:], query))
 
 
 def run(settings: Settings) -> Findings:
@@ -86,7 +87,7 @@ def run(settings: Settings) -> Findings:
     found: dict[str, dict[str, Pair]] = {}
     for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
         settings.say(name)
-        found[name] = seven_paths(model(settings.weights, dtype), texts, document)
+        found[name] = seven_paths(model(settings.weights, dtype), weights(settings.weights), texts, document)
     figures = [
         Figure(f"{mark} {name}: largest difference", found[name][mark].largest) for mark in PATHS for name in found
     ]

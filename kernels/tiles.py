@@ -55,7 +55,7 @@ INT4_DECODE: Table = {
 
 # Products in float32 are exact, so no tensor core takes them, and all of a tile's numbers pass through registers.
 FLOAT32: Table = {
-    8: {32: Tile(16, 16, 4, 3), 64: Tile(16, 16, 4, 3), 128: Tile(16, 16, 4, 3), 256: Tile(16, 16, 8, 2)},
+    8: {32: Tile(16, 16, 4, 3), 64: Tile(16, 16, 8, 3), 128: Tile(16, 16, 4, 3), 256: Tile(16, 16, 8, 2)},
 }
 
 PROGRAMS_A_PROCESSOR = 4

@@ -66,8 +66,9 @@ def compiled(launch: Launch, capability: int) -> Compiled:
     bound, specialization, options = binder(*launch.arguments, **named)
     options, signature, constants, attributes = kernel._pack_args(backend, named, bound, specialization, options)
     said = StringIO()
-    with redirect_stdout(said), knobs.nvidia.scope():
+    with redirect_stdout(said), knobs.nvidia.scope(), knobs.compilation.scope():
         knobs.nvidia.dump_ptxas_log = True
+        knobs.compilation.always_compile = True  # what comes from the cache comes without the assembler's words
         made = triton.compile(
             ASTSource(kernel, signature, constants, attributes), target=target, options=options.__dict__
         )

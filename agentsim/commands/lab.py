@@ -29,7 +29,7 @@ EXAMPLES = (
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Run every experiment.")
 @click.option("--md", metavar="FILE", type=FILE, help="Write a report in Markdown, its plots in a folder beside it.")
-@click.option("--weights", metavar="FILE", type=FILE, help="The model, as GGUF or safetensors; 'tiny' is a seeded one.")
+@click.option("--weights", metavar="FILE", type=FILE, help="The model, as a GGUF file; 'tiny' is a seeded one.")
 @click.option("--seed", type=click.IntRange(0, 2**48), metavar="N", help="Draw other random numbers.")
 @click.option("--brief", is_flag=True, help="Smaller inputs: the same mechanisms, other figures of the machine.")
 @click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Threads of PyTorch.")

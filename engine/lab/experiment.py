@@ -120,7 +120,7 @@ class Settings:
     seed: int = 20_261_129
     brief: bool = False
     weights: str | None = None
-    """A GGUF or safetensors file; ``None`` takes the default model."""
+    """A GGUF file; ``None`` takes the default model, ``tiny`` the seeded one."""
     progress: Callable[[str], None] | None = None
 
     def say(self, what: str) -> None:

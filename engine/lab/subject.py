@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from engine.model import Model
+from engine.weights.errors import WeightsError
 from engine.weights.find import TINY_NAME, find_model, load_weights
 from engine.weights.weights import Weights
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from engine.tokenizer import Tokenizer
 
 QUESTION_TOKENS = 30
+LEAST_CONTEXT = 1_536
 QUESTIONS = (
     (
         "\n\nQuestion: A traveller has read all of the text above. According to it, why does the entrance of the "
@@ -78,8 +80,14 @@ def _tokenizer(named: str | None) -> Tokenizer:
 
 @lru_cache(maxsize=1)
 def weights(named: str | None) -> Weights:
-    """The weights of a model. Raises WeightsError with a remedy."""
-    return load_weights(named)
+    """The weights of a model. Raises WeightsError with a remedy, also where its context is too short."""
+    found = load_weights(named)
+    if found.config.context < LEAST_CONTEXT:
+        raise WeightsError(
+            f"{named}: its context of {found.config.context:,} tokens is too short; the lab takes {LEAST_CONTEXT:,}, "
+            "so take another model, or 'tiny'"
+        )
+    return found
 
 
 @lru_cache(maxsize=2)

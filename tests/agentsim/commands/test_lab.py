@@ -118,3 +118,18 @@ def _check_picture(text: str) -> None:
     assert "url(" not in text
     assert text.count("http") == 1, "the namespace alone"
     assert "nan" not in text.split("</style>")[1].replace("Nano", "")
+
+
+def test_a_model_with_a_short_context_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from engine.lab import subject
+
+    monkeypatch.setattr(subject, "LEAST_CONTEXT", 10_000)
+    subject.weights.cache_clear()
+    subject.model.cache_clear()
+    try:
+        assert main(["lab", "eviction", *TINY]) == ExitCode.UNREADABLE
+    finally:
+        subject.weights.cache_clear()
+    assert "its context of 4,096 tokens is too short" in capsys.readouterr().err

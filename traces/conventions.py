@@ -7,6 +7,7 @@ that contradict their convention cost their row (:class:`BadRow`), they are not 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
 from agentsim.session import Usage
@@ -144,6 +145,7 @@ _FAMILIES = (
 )
 
 
+@lru_cache(maxsize=256)
 def provider_of_model(model: str) -> str:
     """The maker of a model, by its name; ``"unknown"`` for others. For logs that name no provider."""
     name = model.strip().lower().rpartition("/")[2]

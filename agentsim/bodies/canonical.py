@@ -108,9 +108,24 @@ def canonical_block(value: Any, path: str) -> Canonical:
     kind = value.get("type")
     if not isinstance(kind, str):
         raise BodyError(f"{path}.type", f"must be a string, not {_type_name(kind)}")
+    return _plain(kind, value) or _canonical(kind, value, path)
+
+
+def _plain(kind: str, value: dict[str, Any]) -> Canonical | None:
+    """What :func:`_canonical` comes to for the two blocks that most prompts are made of, without its way: a text, and a
+    result that is one text. ``None`` for any other."""
     if kind == "text" and len(value) == 2 and isinstance(value.get("text"), str):
-        return Canonical("text", "text", value["text"], None, ())  # what the long way comes to
-    return _canonical(kind, value, path)
+        return Canonical("text", "text", value["text"], None, ())
+    content = value.get("content")
+    if kind != "tool_result" or len(value) != 3 or not isinstance(content, list) or len(content) != 1:
+        return None
+    only, id = content[0], value.get("tool_use_id")
+    if not isinstance(id, str) or not isinstance(only, dict) or len(only) != 2 or only.get("type") != "text":
+        return None
+    text = only.get("text")
+    if not isinstance(text, str):
+        return None
+    return Canonical(kind, "text+", f"{text}{SEPARATOR}{encode({'tool_use_id': id})}", None, (), "list")
 
 
 def marker_ttl(value: Any, path: str) -> int | None:

@@ -1,0 +1,33 @@
+"""The short way of common blocks comes to what the long way does."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentsim.bodies.canonical import _canonical, _plain, canonical_block
+
+TEXT = {"type": "text", "text": "a\x1e b \u2028"}
+RESULT = {"type": "tool_result", "tool_use_id": 'toolu_"1"', "content": [TEXT]}
+
+
+@pytest.mark.parametrize("block", [TEXT, {"text": "", "type": "text"}, RESULT])
+def test_the_same_form(block):
+    assert _plain(block["type"], block) == _canonical(block["type"], dict(block), "x") == canonical_block(block, "x")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {**TEXT, "cache_control": {"type": "ephemeral"}},
+        {**RESULT, "is_error": True},
+        {**RESULT, "content": [TEXT, TEXT]},
+        {**RESULT, "content": "text"},
+        {**RESULT, "content": [{**TEXT, "cache_control": {"type": "ephemeral"}}]},
+        {**RESULT, "content": [{"type": "text", "citations": []}]},
+        {**RESULT, "content": [{"type": "document", "text": "x"}]},
+        {**RESULT, "tool_use_id": None},
+        {"type": "tool_result", "cache_control": {"type": "ephemeral"}, "content": [TEXT]},
+    ],
+)
+def test_all_others_take_the_long_way(block):
+    assert _plain(block["type"], block) is None

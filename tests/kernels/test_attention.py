@@ -113,7 +113,8 @@ def test_queries_may_be_a_part_of_a_wider_product(operation):
 def test_large_scores_do_not_overflow(operation):
     batch = random_batch([1, 2], [20, 17])
     batch.q.mul_(1000)
-    check(run(operation, batch), expected(batch))
+    # Scores in the thousands are rounded to some 2⁻¹² in float32, and weights as far in proportion.
+    torch.testing.assert_close(run(operation, batch).double(), expected(batch), rtol=0.02, atol=0.02)
 
 
 def test_the_plan_of_the_last_batch_is_not_used_for_another():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentsim.backends import CacheBackend, Served
 from agentsim.session import Ledger, Request, Row, Session, Usage
+from traces.garbage import without_collection
 
 if TYPE_CHECKING:
     import simpy
@@ -46,21 +45,6 @@ def scan(session: Session, backend: CacheBackend, *, price: bool = True) -> Ledg
     with without_collection():
         rows = tuple([_row(request, backend.serve(request, now), pricing) for now, request in arrivals])
     return Ledger(session=session, rows=rows)
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Suspend Python's search for cycles of garbage, which costs half the time of a replay.
-
-    Nearly all that a replay or a simulation makes lives on, so that the search looks at ever more and finds nothing.
-    """
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def arrivals_of(requests: Sequence[Request]) -> list[tuple[int, Request]]:

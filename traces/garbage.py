@@ -9,8 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Put the search off. Nearly all that a reader makes is kept, so that the search looks at ever more and finds
-    nothing; what is dropped has no cycles."""
+    """Put the search off, which else costs half the time of a replay.
+
+    Nearly all that a reader, a replay or a simulation makes is kept, so that the search looks at ever more and finds
+    nothing; what is dropped has no cycles.
+    """
     was = gc.isenabled()
     gc.disable()
     try:

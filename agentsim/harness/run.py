@@ -16,7 +16,7 @@ from agentsim.harness.recorder import Link, Recorder, Span, free, priced
 from agentsim.harness.streams import Streams
 from agentsim.harness.world import World
 from agentsim.session import Lane, Ledger, Session
-from agentsim.simulate import without_collection
+from traces.garbage import without_collection
 
 if TYPE_CHECKING:
     import simpy

@@ -14,7 +14,7 @@ import msgspec
 from agentsim.backends.stack import PrefixStack, reaches
 from agentsim.providers import ProviderRules
 from agentsim.serving.loading import Trace, load
-from agentsim.simulate import without_collection
+from traces.garbage import without_collection
 
 __all__ = ["Point", "Served", "Trace", "load", "serve"]
 

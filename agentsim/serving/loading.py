@@ -7,9 +7,10 @@ from typing import cast
 
 from agentsim.backends.stack import Key
 from agentsim.session import Problem, Request, Session
-from agentsim.simulate import arrivals_of, without_collection
+from agentsim.simulate import arrivals_of
 from traces.block_rows import BlockKeys, BlockReader, BlockRow, BlockTrace, in_order
 from traces.formats import Format, grouped, nothing_found
+from traces.garbage import without_collection
 from traces.records import Told, tell_or_raise
 
 Row = tuple[list[Key], list[int], Key, int]

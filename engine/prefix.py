@@ -188,7 +188,7 @@ class PrefixCache:
 
     def evict(self, number: int) -> int:
         """Give up idle pages, the least recently used first, at most ``number``; returns how many were. 0 is safe."""
-        return self._evict(number, frozenset())
+        return self._evict(max(number, 0), frozenset())
 
     def offload(self) -> int:
         """Send all idle pages to the host, as far as it has room; the rest is given up. Returns how many were idle."""

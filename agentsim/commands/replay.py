@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from agentsim.commands.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.engine_options import backend_option, model_options
 from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
@@ -20,6 +21,7 @@ EXAMPLES = (
     ("agentsim replay ~/.claude/projects --session 94fab1a1", "One session out of many."),
     ("agentsim replay capture.jsonl --usage-only", "What the usage counters alone would tell."),
     ("agentsim replay session.jsonl --json | jq .totals", "The same for programs."),
+    ("agentsim replay session.jsonl --backend engine", "Its prompts through a real model, prefix cache and all."),
 )
 
 
@@ -38,6 +40,26 @@ EXAMPLES = (
 @click.option("--savings", is_flag=True, help="Tell with each fix what it would have saved.")
 @click.option("--content", is_flag=True, help="Show the words around a difference. They may be private.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 when a request lost its cache.")
+@backend_option
+@model_options
+@click.option(
+    "--scale",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="On the engine: shrink prompts to this share. Default: as much as the model's context asks for.",
+)
+@click.option(
+    "--tokens", type=click.Choice(["text", "drawn"]), help="On the engine: what stands for blocks. Default: what fits."
+)
+@click.option(
+    "--new-tokens",
+    type=click.IntRange(1, 10_000),
+    default=8,
+    show_default=True,
+    help="On the engine: how many to generate for each request.",
+)
+@click.option(
+    "--capacity", type=click.IntRange(0), metavar="TOKENS", help="On the engine: what the cache keeps. Default: all."
+)
 @strict_option
 @rules_option
 def command(
@@ -52,17 +74,26 @@ def command(
     content: bool,
     exit_code: bool,
     strict: bool,
+    backend: str,
+    **engine: Any,
 ) -> ExitCode:
     """Replay one session: a line for each request with what it wrote, read and cost.
 
     Under each request that lost its cache stand the cause, the place, the price of the loss, what is established and
     what is still to check, and the fix. PATH is a log or a folder of logs in any format of 'agentsim formats'.
+
+    With --backend engine each prompt is put through a real model: tokens reused as the rule predicts beside those that
+    were, and the times and memory that took. The exit code is 1 when a prediction was wrong.
     """
     from agentsim.commands.inputs import choose_session, read_sessions, tell_skips
     from agentsim.diagnose import diagnose
 
     problems: list[Problem] = []
     session = choose_session(read_sessions(paths, problems), session_id)
+    if backend == "engine":
+        agreed = replay_on_engine(session, as_json, engine)
+        skips = tell_skips([session], problems, strict)
+        return skips if skips is not ExitCode.OK else agreed
     lane_id = choose_lane(session, lane) if lane is not None else None
     diagnosis = diagnose(
         session,
@@ -88,6 +119,34 @@ def command(
     if skips is not ExitCode.OK:
         return skips
     return ExitCode.FINDINGS if exit_code and diagnosis.totals.misses else ExitCode.OK
+
+
+def replay_on_engine(session: Session, as_json: bool, options: dict[str, Any]) -> ExitCode:
+    """Replay a session on a real model and write what was measured. Raises Failure."""
+    from agentsim.commands.engine_options import engine_failures, load_model
+    from agentsim.report.engine_replay import engine_replay_document, write_engine_replay
+
+    loaded = load_model(options)
+    with engine_failures():
+        from engine.replayed import replay_on_engine
+
+        done = replay_on_engine(
+            session,
+            loaded,
+            new_tokens=options["new_tokens"],
+            how=options["tokens"],
+            scale=options["scale"],
+            capacity=options["capacity"],
+        )
+    if as_json:
+        from agentsim.report.as_json import write_document
+
+        write_document(sys.stdout, engine_replay_document(done))
+    else:
+        from agentsim.report.paper import Paper
+
+        write_engine_replay(Paper.on(sys.stdout), done)
+    return ExitCode.OK if done.agreeing == len(done.rows) else ExitCode.FINDINGS
 
 
 def choose_lane(session: Session, wanted: str) -> str:

@@ -96,6 +96,7 @@ def test_what_is_being_read_is_never_given_up() -> None:
     cache = PrefixCache(PagePool(4, 2))
     held = run(cache, chain(1, 2, 3, 4))
     cache.release(run(cache, chain(5, 6, 7, 8), beside=(held,)))
+    assert cache.evict(0) == cache.evict(-1) == 0
     assert cache.evict(10) == 2
     with pytest.raises(OutOfPages):
         cache.allocate(3)

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from agentsim.backends import Served
+from agentsim.backends.in_order import InOrder, output_of
+from agentsim.prompt import Prompt
 from agentsim.providers import ProviderRules
 from agentsim.session import Request, Usage
 
 
-class EngineCache:
+class EngineCache(InOrder):
     """A :class:`agentsim.backends.CacheBackend` for one engine. Deterministic.
 
     ``capacity`` is in tokens; ``None`` never gives a block up, which is the ceiling of what can be read.
@@ -30,20 +32,12 @@ class EngineCache:
         self._computes_last = computes_last
         self._blocks: OrderedDict[tuple[str, bytes], tuple[int, str]] = OrderedDict()
         """Tokens of the pages that end in a block, and who wrote it, by model and chained digest; oldest first."""
-        self._now: int | None = None
         self.held = 0
         """Tokens in the cache."""
         self.evicted = 0
         """Tokens given up so far for want of room."""
 
-    def serve(self, request: Request, now: int) -> Served:
-        """See :meth:`agentsim.backends.CacheBackend.serve`."""
-        prompt = request.prompt
-        if prompt is None:
-            return Served(usage=request.usage or Usage())
-        if self._now is not None and now < self._now:
-            raise ValueError("requests must be served in the order of their start")
-        self._now = now
+    def _answer(self, request: Request, prompt: Prompt, now: int) -> Served:
         keys = [(request.model, prompt.chain(end)) for end in range(1, len(prompt) + 1)]
         length = next((at for at, key in enumerate(keys) if key not in self._blocks), len(keys))
         owner = self._blocks[keys[length - 1]][1] if length else None
@@ -52,9 +46,8 @@ class EngineCache:
             reach = max(0, min(reach, prompt.tokens - 1))
         read = self._whole(reach)
         self._touch(keys, [self._whole(prompt.tokens_until(end)) for end in range(len(keys) + 1)], request.id)
-        output = None if request.usage is None else request.usage.output
         return Served(
-            usage=Usage(fresh=prompt.tokens - read, read=read, output=output),
+            usage=Usage(fresh=prompt.tokens - read, read=read, output=output_of(request)),
             hit=length if read else 0,
             hit_owner=owner if read else None,
             written=(len(prompt),) if length < len(prompt) else (),

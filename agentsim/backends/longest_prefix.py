@@ -9,13 +9,12 @@ Each prefix lives from its last use; reading a longer one uses it too.
 from __future__ import annotations
 
 from agentsim.backends import Served
+from agentsim.backends.in_force import RulesInForce, by_interface
+from agentsim.backends.in_order import SECOND, InOrder, output_of, readable_from
 from agentsim.lifetimes import seconds_of
 from agentsim.prompt import Prompt
-from agentsim.providers import ProviderRules, bare_name
+from agentsim.providers import ProviderRules
 from agentsim.session import Request, Usage
-
-SECOND = 10**9
-_DAY = 24 * 3600 * SECOND
 
 RETENTION = "prompt_cache_retention"
 """The setting by which a request chooses how long its prompt is kept."""
@@ -37,28 +36,19 @@ class _Run:
         self.used = used
 
 
-class LongestPrefixProvider:
+class LongestPrefixProvider(InOrder):
     """A :class:`agentsim.backends.CacheBackend` for rules whose matching mode is ``longest_prefix``. Deterministic.
 
     ``rules`` apply to every request; without them each request gets those of its own model and time.
     """
 
     def __init__(self, rules: ProviderRules | None = None) -> None:
-        self._rules = rules
-        self._known: dict[tuple[str, str, int, bool], ProviderRules] = {}
+        self._rules = RulesInForce(rules, _rules_of)
         self._runs: dict[Key, dict[bytes, _Run]] = {}
-        self._now: int | None = None
 
-    def serve(self, request: Request, now: int) -> Served:
-        """See :meth:`agentsim.backends.CacheBackend.serve`. Raises ValueError for a provider without known rules."""
-        prompt = request.prompt
-        if prompt is None:
-            return Served(usage=request.usage or Usage())
-        if self._now is not None and now < self._now:
-            raise ValueError("requests must be served in the order of their start")
-        self._now = now
-        rules = self.rules_of(request, now)
-        output = None if request.usage is None else request.usage.output
+    def _answer(self, request: Request, prompt: Prompt, now: int) -> Served:
+        rules = self._rules.of(request, now)
+        output = output_of(request)
         if not _is_cached(request, rules):
             return Served(usage=Usage(fresh=prompt.tokens, read=0, output=output))
         runs = self._runs.setdefault(_key(request, rules), {})
@@ -85,7 +75,7 @@ class LongestPrefixProvider:
         """Tokens of the prompt that would be read at ``now``. Changes nothing."""
         if request.prompt is None:
             return 0
-        rules = self.rules_of(request, now)
+        rules = self._rules.of(request, now)
         if not _is_cached(request, rules):
             return 0
         runs = self._runs.get(_key(request, rules), {})
@@ -96,26 +86,9 @@ class LongestPrefixProvider:
         """Lose what is kept of a request's prompt behind its first ``keep`` blocks, as an early eviction does."""
         if request.prompt is None:
             return
-        runs = self._runs.get(_key(request, self.rules_of(request, now)), {})
+        runs = self._runs.get(_key(request, self._rules.of(request, now)), {})
         for length in range(len(request.prompt), keep, -1):
             runs.pop(request.prompt.chain(length), None)
-
-    def rules_of(self, request: Request, now: int) -> ProviderRules:
-        """The rules in force for a request. Raises ValueError where its provider's cache does not work like this."""
-        if self._rules is not None:
-            return self._rules
-        marked = request.prompt is not None and bool(request.prompt.breakpoints)
-        key = (request.provider, request.model, now // _DAY, marked)
-        rules = self._known.get(key)
-        if rules is None:
-            from agentsim.providers.library import load_rules  # reading the file
-
-            # By the provider and not by the model's name: this is how its API counts, whatever it serves.
-            rules = load_rules(request.provider).resolve(bare_name(request.model), now, None, marked)
-            if rules.matching != "longest_prefix":
-                raise ValueError(f"the rules of {request.provider} match by {rules.matching}")
-            self._known[key] = rules
-        return rules
 
     def _keep(
         self,
@@ -131,11 +104,7 @@ class LongestPrefixProvider:
         """Keep every longer prefix of the prompt, from the time at which it can be read."""
         if length == len(prompt):
             return ()
-        readable = now if rules.readable == "request_start" else request.first_token
-        if rules.readable == "response_end":
-            readable = request.end
-        if readable is None:
-            readable = now + rules.first_token_after * SECOND
+        readable = readable_from(request, now, rules)
         run = _Run(before, request.id, readable, now, life)
         for end in range(length + 1, len(prompt) + 1):
             digest = prompt.chain(end)
@@ -143,6 +112,13 @@ class LongestPrefixProvider:
             if old is None or old.readable > readable or now > old.used + old.life:
                 runs[digest] = run
         return (len(prompt),)
+
+
+def _rules_of(request: Request, now: int, marked: bool) -> ProviderRules:
+    rules = by_interface(request, now, marked)
+    if rules.matching != "longest_prefix":
+        raise ValueError(f"the rules of {request.provider} match by {rules.matching}")
+    return rules
 
 
 def _counted(tokens: int, rules: ProviderRules) -> int:

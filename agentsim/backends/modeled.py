@@ -13,6 +13,7 @@ from itertools import pairwise
 import msgspec
 
 from agentsim.backends import Served
+from agentsim.backends.in_force import RulesInForce
 from agentsim.backends.store import Address, Chain, Entry, Identity, Pairs, PrefixStore, Spaces
 from agentsim.backends.unasked import declines, looked_up, with_unasked
 from agentsim.prompt import DIGEST_SIZE, Breakpoint, Prompt
@@ -20,7 +21,6 @@ from agentsim.providers import ProviderRules, rules_for
 from agentsim.session import Request, Usage
 
 SECOND = 10**9
-_DAY = 24 * 3600 * SECOND
 NOTHING = Usage(fresh=0, write_5m=0, write_1h=0, read=0, output=0)
 """What a rejected request consumes."""
 
@@ -55,11 +55,10 @@ class ModeledProvider:
     """
 
     def __init__(self, rules: ProviderRules | None = None, *, profile: str | None = None, scope: str = "") -> None:
-        self._rules = rules
+        self._rules = RulesInForce(rules, self._look_up)
         self._profile = profile
         self._scope = scope
         self._stores: dict[str, PrefixStore] = {}
-        self._known_rules: dict[tuple[str, str, int, bool], ProviderRules] = {}
         self._known_spaces: dict[tuple[str, str, int, Pairs], Spaces] = {}
 
     def serve(self, request: Request, now: int) -> Served:
@@ -97,17 +96,7 @@ class ModeledProvider:
 
     def rules_of(self, request: Request, now: int) -> ProviderRules:
         """The rules in force for a request at a time."""
-        if self._rules is not None:
-            return self._rules
-        marked = request.prompt is not None and bool(request.prompt.breakpoints)
-        key = (request.provider, request.model, now // _DAY, marked)
-        rules = self._known_rules.get(key)
-        if rules is None:
-            rules = rules_for(request.provider, request.model, now, self._profile, marked=marked)
-            if rules.matching != "breakpoint":
-                raise ValueError(f"the cache of {request.provider} does not match at breakpoints")
-            self._known_rules[key] = rules
-        return rules
+        return self._rules.of(request, now)
 
     def store_of(self, request: Request) -> PrefixStore:
         """The entries of the request's provider."""
@@ -235,6 +224,12 @@ class ModeledProvider:
             ttl=_life(asked.rules, ttl),
             owner=request.id,
         )
+
+    def _look_up(self, request: Request, now: int, marked: bool) -> ProviderRules:
+        rules = rules_for(request.provider, request.model, now, self._profile, marked=marked)
+        if rules.matching != "breakpoint":
+            raise ValueError(f"the cache of {request.provider} does not match at breakpoints")
+        return rules
 
     def _spaces(self, request: Request, rules: ProviderRules) -> Spaces:
         key = (request.provider, request.model, id(rules), request.settings)

@@ -45,10 +45,11 @@ class RoutedProvider:
         backend = self._known.get(key)
         if backend is None:
             rules = rules_for(request.provider, request.model, now, marked=marked)
-            backend = self._known[key] = self._backend_for(rules)
+            backend = self._known[key] = self.backend_under(rules)
         return backend
 
-    def _backend_for(self, rules: ProviderRules) -> CacheBackend:
+    def backend_under(self, rules: ProviderRules) -> CacheBackend:
+        """The backend that answers requests under these rules."""
         # An engine is one machine with one model; a provider's mechanism looks the rules of each request up itself.
         own = rules.eviction != "lifetime"
         key = (rules.eviction, rules.provider, rules.model) if own else (rules.matching,)

@@ -11,11 +11,10 @@ gets it back: the copy is used up by that.
 from __future__ import annotations
 
 from agentsim.backends import Served
+from agentsim.backends.in_order import SECOND, InOrder, output_of
 from agentsim.prompt import Prompt
 from agentsim.providers import ProviderRules
 from agentsim.session import Request, Usage
-
-SECOND = 10**9
 
 
 class _Held:
@@ -31,7 +30,7 @@ class _Held:
         self.busy = busy
 
 
-class SlotCache:
+class SlotCache(InOrder):
     """A :class:`agentsim.backends.CacheBackend` for one server with ``rules.slots`` slots. Deterministic."""
 
     def __init__(self, rules: ProviderRules) -> None:
@@ -39,16 +38,8 @@ class SlotCache:
         self._slots: list[_Held | None] = [None] * rules.slots
         self._copies: list[_Held] = []
         """What slots lost, the oldest first."""
-        self._now: int | None = None
 
-    def serve(self, request: Request, now: int) -> Served:
-        """See :meth:`agentsim.backends.CacheBackend.serve`."""
-        prompt = request.prompt
-        if prompt is None:
-            return Served(usage=request.usage or Usage())
-        if self._now is not None and now < self._now:
-            raise ValueError("requests must be served in the order of their start")
-        self._now = now
+    def _answer(self, request: Request, prompt: Prompt, now: int) -> Served:
         self._unload(now)
         index, length = self._choose(request, prompt, now)
         held = self._slots[index]
@@ -63,9 +54,8 @@ class SlotCache:
         read = 0 if held is None else self._read(held, prompt, length)
         busy = now if request.end is None or request.start is None else request.end - request.start + now
         self._slots[index] = _Held(prompt, request.model, request.id, now, busy)
-        output = None if request.usage is None else request.usage.output
         return Served(
-            usage=Usage(fresh=prompt.tokens - read, read=read, output=output),
+            usage=Usage(fresh=prompt.tokens - read, read=read, output=output_of(request)),
             hit=length if read else 0,
             hit_owner=held.owner if held is not None and read else None,
             written=(len(prompt),) if length < len(prompt) else (),

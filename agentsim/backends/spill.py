@@ -17,8 +17,9 @@ from typing import Protocol
 import msgspec
 
 from agentsim.backends import CacheBackend, Served
+from agentsim.backends.in_force import RulesInForce, by_model
 from agentsim.prompt import Prompt
-from agentsim.providers import ProviderRules, rules_for
+from agentsim.providers import ProviderRules
 from agentsim.session import Request, Usage
 
 SECOND = 10**9
@@ -62,7 +63,7 @@ class SpillingProvider:
     def __init__(self, make: Callable[[], ForgetfulBackend], seed: int, rules: ProviderRules | None = None) -> None:
         self._make = make
         self._seed = seed
-        self._rules = rules
+        self._rules = RulesInForce(rules, by_model)
         self._hosts: dict[int, ForgetfulBackend] = {}
         self._talks: dict[bytes, _Talk] = {}
         self._counts: dict[bytes, int] = {}
@@ -89,7 +90,7 @@ class SpillingProvider:
         """Draw the lots of a request, once: which cache answers, of how many, and whether it forgets."""
         if self._drawn is not None and self._drawn[:2] == (request.id, now):
             return self._drawn[2:]
-        rules = self._rules_of(request, prompt, now)
+        rules = self._rules.of(request, now)
         name = _conversation(request, prompt)
         self._counts[name] = self._counts.get(name, -1) + 1
         talk = self._talks.get(name)
@@ -139,11 +140,6 @@ class SpillingProvider:
     def _lot(self, name: bytes, what: str) -> int:
         text = f"{self._seed} {what} {self._counts[name]} ".encode()
         return int.from_bytes(blake2b(text + name, digest_size=8).digest())
-
-    def _rules_of(self, request: Request, prompt: Prompt, now: int) -> ProviderRules:
-        if self._rules is not None:
-            return self._rules
-        return rules_for(request.provider, request.model, now, marked=bool(prompt.breakpoints))
 
 
 def _conversation(request: Request, prompt: Prompt) -> bytes:

@@ -11,12 +11,11 @@ are units at the end of an output, whose content a prompt does not tell until it
 from __future__ import annotations
 
 from agentsim.backends import Served
+from agentsim.backends.in_force import RulesInForce, by_model
+from agentsim.backends.in_order import SECOND, InOrder, output_of, readable_from
 from agentsim.prompt import Prompt
-from agentsim.providers import ProviderRules, rules_for
+from agentsim.providers import ProviderRules
 from agentsim.session import Request, Usage
-
-SECOND = 10**9
-_DAY = 24 * 3600 * SECOND
 
 
 class _Unit:
@@ -30,37 +29,27 @@ class _Unit:
         self.owner = owner
 
 
-class UnitProvider:
+class UnitProvider(InOrder):
     """A :class:`agentsim.backends.CacheBackend` for rules whose matching mode is ``unit``. Deterministic.
 
     ``rules`` apply to every request; without them each request gets those of its own model and time.
     """
 
     def __init__(self, rules: ProviderRules | None = None) -> None:
-        self._rules = rules
-        self._known: dict[tuple[str, str, int], ProviderRules] = {}
+        self._rules = RulesInForce(rules, by_model)
         self._units: dict[tuple[str, bytes], _Unit] = {}
         self._seen: set[tuple[str, bytes]] = set()
         """Every prefix of an earlier prompt, by model and chained digest."""
-        self._now: int | None = None
 
-    def serve(self, request: Request, now: int) -> Served:
-        """See :meth:`agentsim.backends.CacheBackend.serve`. Raises ValueError for a provider without known rules."""
-        prompt = request.prompt
-        if prompt is None:
-            return Served(usage=request.usage or Usage())
-        if self._now is not None and now < self._now:
-            raise ValueError("requests must be served in the order of their start")
-        self._now = now
-        rules = self._rules_of(request, now)
+    def _answer(self, request: Request, prompt: Prompt, now: int) -> Served:
+        rules = self._rules.of(request, now)
         found, length = self._find(request.model, prompt, now, rules)
         if found is not None:
             found.expires = max(found.expires, now + rules.ttl_short * SECOND)
         written = self._keep(request, prompt, now, rules)
         read = _whole(prompt.tokens_until(length), rules.quantum)
-        output = None if request.usage is None else request.usage.output
         return Served(
-            usage=Usage(fresh=prompt.tokens - read, read=read, output=output),
+            usage=Usage(fresh=prompt.tokens - read, read=read, output=output_of(request)),
             hit=length if read else 0,
             hit_owner=found.owner if found is not None and read else None,
             written=written,
@@ -70,7 +59,7 @@ class UnitProvider:
         """Tokens of the prompt that would be read at ``now``. Changes nothing."""
         if request.prompt is None:
             return 0
-        rules = self._rules_of(request, now)
+        rules = self._rules.of(request, now)
         _, length = self._find(request.model, request.prompt, now, rules)
         return _whole(request.prompt.tokens_until(length), rules.quantum)
 
@@ -79,15 +68,6 @@ class UnitProvider:
         for length in range(len(request.prompt or ()), keep, -1):
             assert request.prompt is not None
             self._units.pop((request.model, request.prompt.chain(length)), None)
-
-    def _rules_of(self, request: Request, now: int) -> ProviderRules:
-        if self._rules is not None:
-            return self._rules
-        key = (request.provider, request.model, now // _DAY)
-        rules = self._known.get(key)
-        if rules is None:
-            rules = self._known[key] = rules_for(request.provider, request.model, now)
-        return rules
 
     def _find(self, model: str, prompt: Prompt, now: int, rules: ProviderRules) -> tuple[_Unit | None, int]:
         """The longest unit that the prompt begins with, and its length in blocks."""
@@ -99,11 +79,7 @@ class UnitProvider:
 
     def _keep(self, request: Request, prompt: Prompt, now: int, rules: ProviderRules) -> tuple[int, ...]:
         """Keep the whole input, and the prefix that it shares with an earlier one and then leaves."""
-        readable = now if rules.readable == "request_start" else request.first_token
-        if rules.readable == "response_end":
-            readable = request.end
-        if readable is None:
-            readable = now + rules.first_token_after * SECOND
+        readable = readable_from(request, now, rules)
         model = request.model
         shared = 0
         for length in range(len(prompt), 0, -1):

@@ -7,18 +7,17 @@ provider did not find it: too early, too late, or on another machine.
 
 from __future__ import annotations
 
-from agentsim.backends import CacheBackend
-from agentsim.backends.routed import backend_for
+from agentsim.backends.in_force import RulesInForce, by_interface
+from agentsim.backends.routed import RoutedProvider
 from agentsim.diagnose.automatic import DOUBT, PAUSE, TURN
 from agentsim.diagnose.diff import cause_of, first_difference
 from agentsim.diagnose.hosts import host_changed
 from agentsim.prompt import Prompt
-from agentsim.providers import ProviderRules, bare_name
+from agentsim.providers import ProviderRules
 from agentsim.session import Request
 from agentsim.verdict import Evidence, Kind, Place, Verdict
 
 SECOND = 10**9
-_DAY = 24 * 3600 * SECOND
 
 _SETTINGS = {"effort": "AS403", "verbosity": "AS407", "prompt_cache_key": "AS503"}
 
@@ -40,8 +39,8 @@ class AutomaticJudge:
 
     def __init__(self, compacted: frozenset[str | None]) -> None:
         self._compacted = compacted
-        self._rules: dict[tuple[str, str, int, bool], ProviderRules] = {}
-        self._backends: dict[tuple[str, ...], CacheBackend] = {}
+        self._rules = RulesInForce(None, by_interface)
+        self._backends = RoutedProvider()
         self._by_id: dict[str, _Known] = {}
         self._by_lane: dict[str, _Known] = {}
 
@@ -50,12 +49,12 @@ class AutomaticJudge:
         prompt = request.prompt
         assert prompt is not None
         try:
-            rules = self._rules_of(request, prompt, now)
+            rules = self._rules.of(request, now)
         except ValueError:
             return None
         if rules.matching == "breakpoint":
             return None
-        served = self._backend_of(rules).serve(request, now).usage
+        served = self._backends.backend_under(rules).serve(request, now).usage
         usage = request.usage
         if usage is not None and usage.read is None:
             return Verdict(request=request.id, kind="unreported", cause="AS910", evidence="proved")
@@ -65,25 +64,6 @@ class AutomaticJudge:
         this = _Known(request, prompt, total, now)
         self._by_id[request.id] = self._by_lane[request.lane] = this
         return self._verdict(this, parent, read, served.read or 0, rules)
-
-    def _rules_of(self, request: Request, prompt: Prompt, now: int) -> ProviderRules:
-        key = (request.provider, request.model, now // _DAY, bool(prompt.breakpoints))
-        rules = self._rules.get(key)
-        if rules is None:
-            from agentsim.providers.library import load_rules
-
-            # By the provider and not by the model's name: this is how its interface counts, whatever it serves.
-            rules = load_rules(request.provider).resolve(bare_name(request.model), now, None, key[3])
-            self._rules[key] = rules
-        return rules
-
-    def _backend_of(self, rules: ProviderRules) -> CacheBackend:
-        own = rules.eviction != "lifetime"
-        key = (rules.eviction, rules.provider, rules.model) if own else (rules.matching,)
-        backend = self._backends.get(key)
-        if backend is None:
-            backend = self._backends[key] = backend_for(rules)
-        return backend
 
     def _verdict(self, this: _Known, parent: _Known | None, read: int, predicted: int, rules: ProviderRules) -> Verdict:
         if this.total < rules.minimum and not read:

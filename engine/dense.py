@@ -1,4 +1,4 @@
-"""A plain decoding loop for one sequence, with keys and values in one piece: the engine's yardstick for speed and truth.
+"""A plain decoding loop for one sequence, keys and values in one piece: the engine's yardstick for speed and truth.
 
 No pages, no batch, no prefix cache: what a careful author writes with PyTorch alone. Keys and values stand in tensors
 that are allocated once, attention is PyTorch's own, and the projections are merged, so that the engine is measured

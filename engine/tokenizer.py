@@ -84,7 +84,7 @@ class Tokenizer:
             kinds = [_NORMAL] * len(tokens)
         special = {t: i for i, (t, k) in enumerate(zip(tokens, kinds, strict=True)) if k in (_CONTROL, _USER_DEFINED)}
         vocabulary = {token: number for number, token in enumerate(tokens)}
-        pairs = [tuple(merge.split(" ", 1)) for merge in merges]
+        pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in merges)]
         try:
             fast = Fast(models.BPE(vocab=vocabulary, merges=pairs, ignore_merges=pre == "llama-bpe"))
         except Exception as error:  # the library raises bare exceptions

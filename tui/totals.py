@@ -15,7 +15,7 @@ from agentsim.diagnose import Diagnosis
 from agentsim.report import figures
 from agentsim.report.words import KINDS, cause_title, lane_names
 from agentsim.session import Row
-from agentsim.verdict import Verdict
+from agentsim.sums import Sums, add, as_sums, new_sums
 from tui.ink import Ink, Piece, fit, lines
 from tui.page import Document, Heading, Page
 
@@ -42,18 +42,17 @@ def groups(diagnosis: Diagnosis, key: Callable[[Row], str]) -> list[Group]:
     found: dict[str, list[int]] = {}
     for row, verdict in zip(diagnosis.rows, diagnosis.verdicts, strict=True):
         if row.request.counted:
-            sums = found.setdefault(key(row), [0] * 7)
-            _add(sums, row, verdict)
-    made = [Group(name, *sums) for name, sums in found.items()]
+            into = found.setdefault(key(row), [*new_sums(), 0, 0])
+            add(into, row.usage, row.cost, None)
+            if verdict.kind == "miss":
+                into[-2] += verdict.lost_cost or 0
+                into[-1] += 1
+    made = [_group(name, as_sums(numbers[:-2]), *numbers[-2:]) for name, numbers in found.items()]
     return sorted(made, key=lambda group: (-group.cost, -group.read - group.written - group.fresh, group.name))
 
 
-def _add(sums: list[int], row: Row, verdict: Verdict) -> None:
-    usage = row.usage
-    miss = verdict.kind == "miss"
-    parts = (1, usage.read, usage.write, usage.fresh, row.cost, verdict.lost_cost if miss else 0, int(miss))
-    for place, part in enumerate(parts):
-        sums[place] += part or 0
+def _group(name: str, sums: Sums, lost: int, misses: int) -> Group:
+    return Group(name, sums.requests, sums.read, sums.written, sums.fresh, sums.cost, lost, misses)
 
 
 def page(diagnosis: Diagnosis, width: int) -> Lines:

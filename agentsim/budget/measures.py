@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import msgspec
-
 from agentsim.diagnose.diagnosis import Diagnosis
+from agentsim.sums import FIELDS, Sums
 from agentsim.verdict import Verdict
 
 Counts = tuple[tuple[str, int], ...]
@@ -26,13 +25,12 @@ NOT_PLACED = {
 PROOF = frozenset({"proved", "provider"})
 
 
-class Measures(msgspec.Struct, frozen=True, kw_only=True):
+class Measures(Sums, frozen=True, kw_only=True, gc=False):
     """Sums over the counted requests of one or more sessions.
 
-        Money is in picodollars, equivalents are micro-tokens of ordinary input. ``misses`` counts losses by cause.
-    ``causes`` counts every request that a cause was found for, losses and others (a compaction, a prompt that is not
-    cached), and both halves of a cause that has two. ``open_causes`` counts requests of which it is not settled
-    whether the cause is that one.
+    ``misses`` counts losses by cause. ``causes`` counts every request that a cause was found for, losses and others (a
+    compaction, a prompt that is not cached), and both halves of a cause that has two. ``open_causes`` counts requests
+    of which it is not settled whether the cause is that one.
 
     What is missing: requests without a known price (``unpriced``), without cache counters (``unreported``), with a
     placeholder in the log instead of the final output (``provisional``: their cost is a least one), losses without a
@@ -40,27 +38,14 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     sessions: int = 1
-    requests: int = 0
-    fresh: int = 0
-    written: int = 0
-    read: int = 0
-    output: int = 0
-    cost: int = 0
-    equivalents: int = 0
     lost_cost: int = 0
     misses: Counts = ()
     causes: Counts = ()
     open_causes: Counts = ()
-    unpriced: int = 0
     unreported: int = 0
     lost_unpriced: int = 0
     provisional: int = 0
     skipped: int = 0
-
-    @property
-    def total_input(self) -> int:
-        """All input tokens: what a hit rate is a share of."""
-        return self.read + self.written + self.fresh
 
 
 def measure(diagnosis: Diagnosis) -> Measures:
@@ -85,18 +70,11 @@ def measure(diagnosis: Diagnosis) -> Measures:
     session = diagnosis.session
     skipped = max(sum(count for _, count in session.accounting.skipped), len(session.problems))
     return Measures(
-        requests=totals.requests,
-        fresh=totals.fresh,
-        written=totals.written,
-        read=totals.read,
-        output=totals.output,
-        cost=totals.cost,
-        equivalents=totals.equivalents,
+        **{name: getattr(totals, name) for name in FIELDS},
         lost_cost=totals.lost_cost,
         misses=_counts(misses),
         causes=_counts(causes),
         open_causes=_counts(open_causes),
-        unpriced=totals.unpriced,
         unreported=totals.unreported,
         lost_unpriced=sum(loss.unpriced for loss in totals.losses),
         provisional=sum(r.counted and not r.output_final for r in session.requests),

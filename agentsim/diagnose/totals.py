@@ -8,6 +8,7 @@ import msgspec
 
 from agentsim.prices import RateCard
 from agentsim.session import Request, Row, Usage
+from agentsim.sums import Sums, add, named, new_sums
 from agentsim.verdict import Verdict
 
 
@@ -22,18 +23,9 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unpriced: int = 0
 
 
-class Totals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Sums over rows. Money in picodollars, equivalents in micro-tokens of ordinary input. ``hit_rate`` is read tokens
-    over all input tokens, as two whole numbers, so that sums of sums stay exact."""
+class Totals(Sums, frozen=True, kw_only=True, gc=False):
+    """Sums over rows, what was lost to which cause, and what the verdicts say."""
 
-    requests: int = 0
-    fresh: int = 0
-    written: int = 0
-    read: int = 0
-    output: int = 0
-    cost: int = 0
-    equivalents: int = 0
-    unpriced: int = 0
     unreported: int = 0
     misses: int = 0
     lost_tokens: int = 0
@@ -44,11 +36,6 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unlogged_cost: int = 0
     kinds: tuple[tuple[str, int], ...] = ()
     predictions: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def hit_rate(self) -> tuple[int, int]:
-        """Read tokens and all input tokens."""
-        return self.read, self.read + self.written + self.fresh
 
 
 def price_of_loss(lost: int, usage: Usage, rates: RateCard) -> int | None:
@@ -94,7 +81,8 @@ def in_equivalents(cost: int, rates: RateCard) -> int:
 
 def add_up(requests: Sequence[Request], rows: Iterable[Row], verdicts: Iterable[Verdict], unlogged_cost: int) -> Totals:
     """Sum the counted rows of a session."""
-    fresh = written = read = output = cost = equivalents = unpriced = unreported = count = 0
+    found = new_sums()
+    unreported = 0
     losses: dict[str, list[int]] = {}
     kinds: dict[str, int] = {}
     predictions: dict[str, int] = {}
@@ -102,17 +90,7 @@ def add_up(requests: Sequence[Request], rows: Iterable[Row], verdicts: Iterable[
     for request, row, verdict in zip(requests, rows, verdicts, strict=True):
         if not request.counted:
             continue
-        count += 1
-        usage = row.usage
-        fresh += usage.fresh or 0
-        written += usage.write or 0
-        read += usage.read or 0
-        output += usage.output or 0
-        if row.cost is None:
-            unpriced += 1
-        else:
-            cost += row.cost
-            equivalents += row.equivalents or 0
+        add(found, row.usage, row.cost, row.equivalents)
         unreported += verdict.kind == "unreported"
         kinds[verdict.kind] = kinds.get(verdict.kind, 0) + 1
         predictions[verdict.prediction] = predictions.get(verdict.prediction, 0) + 1
@@ -132,14 +110,7 @@ def add_up(requests: Sequence[Request], rows: Iterable[Row], verdicts: Iterable[
     ]
     items.sort(key=lambda loss: (-loss.cost, -loss.tokens, loss.cause))
     return Totals(
-        requests=count,
-        fresh=fresh,
-        written=written,
-        read=read,
-        output=output,
-        cost=cost,
-        equivalents=equivalents,
-        unpriced=unpriced,
+        **named(found),
         unreported=unreported,
         misses=sum(loss.count for loss in items),
         lost_tokens=sum(loss.tokens for loss in items),

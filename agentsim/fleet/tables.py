@@ -16,7 +16,7 @@ import msgspec
 
 from agentsim.diagnose import Diagnosis
 from agentsim.session import Request, Session, Usage
-from agentsim.whatif.simulation import Sums
+from agentsim.sums import FIELDS, Sums, add, as_sums, new_sums
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,6 +131,7 @@ def outcome(
 def usage_records(home: Home, diagnosis: Diagnosis) -> list[dict[str, Any]]:
     """Records of table ``usage``: what each model consumed and lost, by day, version of the harness and lifetime."""
     sums: dict[tuple[str, str | None, int | None, str], list[int]] = {}
+    lost = ("misses", "lost", "lost_cost")
     tiers = _tiers(diagnosis.session)
     for row, verdict, tier in zip(diagnosis.rows, diagnosis.verdicts, tiers, strict=True):
         request = row.request
@@ -138,21 +139,17 @@ def usage_records(home: Home, diagnosis: Diagnosis) -> list[dict[str, Any]]:
             continue
         time = request.start if request.start is not None else request.end
         key = (request.model, request.harness_version, None if time is None else time // _DAY, tier)
-        into = sums.setdefault(key, [0] * 10)
-        into[0] += 1
-        for at, part in enumerate((row.usage.fresh, row.usage.write, row.usage.read, row.usage.output), 1):
-            into[at] += part or 0
-        into[5] += row.cost or 0
-        into[6] += row.cost is None
+        into = sums.setdefault(key, new_sums() + [0] * len(lost))
+        add(into, row.usage, row.cost, None)
         if verdict.kind == "miss":
-            into[7] += 1
-            into[8] += verdict.lost
-            into[9] += verdict.lost_cost or 0
-    names = ("requests", "fresh", "written", "read", "output", "cost", "unpriced", "misses", "lost", "lost_cost")
+            into[-3] += 1
+            into[-2] += verdict.lost
+            into[-1] += verdict.lost_cost or 0
     records = []
     for model, version, day, tier in sorted(sums, key=lambda key: tuple(str(part) for part in key)):
         record = {**_home(home), "model": model, "version": version, "day": day, "tier": tier}
-        record.update(zip(names, sums[model, version, day, tier], strict=True))
+        record.update(zip((*FIELDS, *lost), sums[model, version, day, tier], strict=True))
+        del record["equivalents"]
         record["cost"], record["lost_cost"] = dollars(record["cost"]), dollars(record["lost_cost"])
         records.append(record)
     return records
@@ -201,17 +198,11 @@ def table(name: str, records: Sequence[dict[str, Any]]) -> pa.Table:
 
 def sums_of(usages: Iterable[tuple[Request, Usage, int | None]]) -> Sums:
     """The sums over counted requests with their usage and their cost in picodollars."""
-    requests = fresh = written = read = output = cost = unpriced = 0
+    found = new_sums()
     for request, usage, paid in usages:
         if request.counted:
-            requests += 1
-            fresh += usage.fresh or 0
-            written += usage.write or 0
-            read += usage.read or 0
-            output += usage.output or 0
-            cost += paid or 0
-            unpriced += paid is None
-    return Sums(requests=requests, fresh=fresh, written=written, read=read, output=output, cost=cost, unpriced=unpriced)
+            add(found, usage, paid, None)
+    return as_sums(found)
 
 
 def iso_day(day: int) -> str:

@@ -6,32 +6,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from agentsim.session import Purpose, Usage
-
-FIELDS = ("requests", "fresh", "written", "read", "output", "cost", "equivalents", "unpriced")
+from agentsim.session import Purpose
+from agentsim.sums import FIELDS, Sums, as_sums, new_sums
 
 PURPOSES: tuple[Purpose, ...] = ("main", "subagent", "summary", "keep_alive", "retry", "helper", "probe")
 
 STAGES = ("first_token", "output", "tools", "pauses", "failures")
 """Waiting for first tokens, waiting for the rest of answers, running tools, people, and repeating what failed."""
-
-
-class Sums(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Sums over requests: tokens, picodollars, micro-tokens of ordinary input, and how many have no price."""
-
-    requests: int = 0
-    fresh: int = 0
-    written: int = 0
-    read: int = 0
-    output: int = 0
-    cost: int = 0
-    equivalents: int = 0
-    unpriced: int = 0
-
-    @property
-    def total_input(self) -> int:
-        """All input tokens."""
-        return self.fresh + self.written + self.read
 
 
 class Compacted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -216,27 +197,3 @@ class Meter:
             cleared=self.cleared,
             dropped_timers=self.dropped_timers,
         )
-
-
-def new_sums() -> list[int]:
-    """Sums of nothing yet, in the order of :data:`FIELDS`."""
-    return [0] * len(FIELDS)
-
-
-def add(sums: list[int], usage: Usage, cost: int | None, equivalents: int | None) -> None:
-    """Add one request to sums."""
-    sums[0] += 1
-    sums[1] += usage.fresh or 0
-    sums[2] += (usage.write_5m or 0) + (usage.write_1h or 0) + (usage.write_other or 0)
-    sums[3] += usage.read or 0
-    sums[4] += usage.output or 0
-    if cost is None:
-        sums[7] += 1
-    else:
-        sums[5] += cost
-        sums[6] += equivalents or 0
-
-
-def as_sums(values: Sequence[int]) -> Sums:
-    """Sums as a record."""
-    return Sums(**dict(zip(FIELDS, values, strict=True)))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agentsim.backends import Served
-from agentsim.harness.account import CompactionMeter, Meter, add
+from agentsim.harness.account import CompactionMeter, Meter
 from agentsim.session import Event, EventKind, Lane, Purpose, Request, Row, Usage
+from agentsim.sums import add
 
 if TYPE_CHECKING:
     from agentsim.prices import RateCard

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agentsim.harness.account import Account, Compacted, Sums, spread
+from agentsim.harness.account import Account, Compacted, spread
 from agentsim.harness.trials import METHOD, Estimate, Trial, estimate
 from agentsim.report import figures
 from agentsim.report.losses import write_losses
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import Column, write_table
 from agentsim.report.words import PURPOSES
+from agentsim.sums import Sums
 
 if TYPE_CHECKING:
     from agentsim.diagnose import Diagnosis

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentsim import __version__
-from agentsim.harness.account import Account, Compacted, Sums, spread
+from agentsim.harness.account import Account, Compacted, spread
 from agentsim.harness.trials import METHOD, Estimate, Trial
 from agentsim.report.figures import exact, utc
+from agentsim.sums import Sums
 
 DOLLAR_DIGITS = 12
 TOKEN_DIGITS = 6

@@ -12,6 +12,8 @@ from agentsim.policies import NAMES, Policy
 from agentsim.policies.rewriting import has_markers, profile_of
 from agentsim.session import Row, Session
 from agentsim.simulate import scan
+from agentsim.sums import Sums as Consumed
+from agentsim.sums import add, named, new_sums
 from agentsim.verdict import Verdict
 from agentsim.whatif.calibration import Calibration, calibrate
 from agentsim.whatif.rebuild import rebuild
@@ -21,28 +23,15 @@ class CannotSimulate(ValueError):
     """A session that no model can replay, and why."""
 
 
-class Sums(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the counted requests consumed. Money in picodollars, equivalents in micro-tokens of ordinary input.
+class Sums(Consumed, frozen=True, kw_only=True, gc=False):
+    """What the counted requests consumed.
 
-    ``unpriced`` requests have no known price and are in neither; ``refused`` ones were rejected by the provider.
-    ``weight`` orders policies where there is no price: input at the usual ratios, in hundredths of a token.
+    ``refused`` ones were rejected by the provider. ``weight`` orders policies where there is no price: input at the
+    usual ratios, in hundredths of a token.
     """
 
-    requests: int = 0
-    fresh: int = 0
-    written: int = 0
-    read: int = 0
-    output: int = 0
-    cost: int = 0
-    equivalents: int = 0
-    unpriced: int = 0
     refused: int = 0
     weight: int = 0
-
-    @property
-    def hit_rate(self) -> tuple[int, int]:
-        """Read tokens and all input tokens."""
-        return self.read, self.read + self.written + self.fresh
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
@@ -119,33 +108,14 @@ def in_order(policies: Iterable[Policy]) -> list[Policy]:
 
 def add_up(rows: Iterable[Row]) -> Sums:
     """The sums over counted rows."""
-    requests = fresh = written = read = output = cost = equivalents = unpriced = refused = weight = 0
+    found = new_sums()
+    refused = weight = 0
     for row in rows:
         request, usage = row.request, row.usage
         if not request.counted:
             continue
-        requests += 1
-        fresh += usage.fresh or 0
-        written += usage.write or 0
-        read += usage.read or 0
-        output += usage.output or 0
+        add(found, usage, row.cost, row.equivalents)
         hour = usage.write_1h or 0
         weight += 100 * (usage.fresh or 0) + 125 * ((usage.write or 0) - hour) + 200 * hour + 10 * (usage.read or 0)
-        if row.cost is None:
-            unpriced += 1
-        else:
-            cost += row.cost
-            equivalents += row.equivalents or 0
         refused += request.prompt is not None and usage.total_input == 0 and request.prompt.tokens > 0
-    return Sums(
-        requests=requests,
-        fresh=fresh,
-        written=written,
-        read=read,
-        output=output,
-        cost=cost,
-        equivalents=equivalents,
-        unpriced=unpriced,
-        refused=refused,
-        weight=weight,
-    )
+    return Sums(**named(found), refused=refused, weight=weight)

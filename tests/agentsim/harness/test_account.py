@@ -4,12 +4,13 @@ from fractions import Fraction
 
 import pytest
 
-from agentsim.harness.account import Account, Sums, spread, together
+from agentsim.harness.account import Account, spread, together
 from agentsim.harness.draws import Fixed
 from agentsim.harness.plan import SECOND, Population
 from agentsim.harness.run import simulate
 from agentsim.harness.sources import Generated
 from agentsim.harness.trials import estimate, run_trial
+from agentsim.sums import Sums
 from tests.agentsim.harness.plans import answer, ask, plan, tool_round
 
 

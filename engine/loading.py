@@ -33,6 +33,11 @@ class Loaded:
         """The type of its numbers."""
         return str(self.model.dtype).removeprefix("torch.")
 
+    def pages_in(self, memory: int, page_size: int = 16) -> int:
+        """How many pages so many bytes hold, and no more than four times the model's context; at least one."""
+        most = 4 * self.model.config.context // page_size
+        return max(1, min(most, memory // (self.bytes_per_token * page_size)))
+
     @property
     def bytes_per_token(self) -> int:
         """What one token's keys and values take."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agentsim.budget.limits import Budget
     from agentsim.gateway.emulator import Replier
     from agentsim.gateway.endpoint import Endpoint
+    from agentsim.gateway.voice import Voice
     from agentsim.session import Session
 
 _TRACE_OPTIONS = (
@@ -127,7 +128,26 @@ def replier_of(script: str | None, replay: str | None) -> Replier:
         raise Failure(error.reason, file=error.file, line=error.line, remedy=remedy, code=ExitCode.USAGE) from None
 
 
-def emulated_endpoint(options: Mapping[str, Any], port: int, trace: str) -> Endpoint:
+def voice_of(options: Mapping[str, Any]) -> Voice:
+    """The real model that answers. Raises Failure."""
+    from agentsim.commands.engine_options import engine_failures, load_model
+    from agentsim.gateway.voice import Voice
+
+    for name in ("script", "replay", "first_token", "rate"):
+        if options[name]:
+            reason = f"--backend engine and --{name.replace('_', '-')} exclude each other"
+            raise Failure(reason, remedy="a real model says what it says, at its own pace", code=ExitCode.USAGE)
+    loaded = load_model(options)
+    with engine_failures():
+        from engine.speaker import Speaker
+
+        try:
+            return Voice(Speaker(loaded, pages=loaded.pages_in(options["memory"] * 2**20), most=options["new_tokens"]))
+        except ValueError as error:
+            raise Failure(str(error), remedy="give --weights a GGUF file", code=ExitCode.USAGE) from None
+
+
+def emulated_endpoint(options: Mapping[str, Any], port: int, trace: str, *, voice: Voice | None = None) -> Endpoint:
     """The endpoint that the options ask for. Raises Failure."""
     need_extra()
     from agentsim.gateway.endpoint import emulated
@@ -136,13 +156,16 @@ def emulated_endpoint(options: Mapping[str, Any], port: int, trace: str) -> Endp
     from agentsim.gateway.serving import PortTaken
 
     replier = replier_of(options["script"], options["replay"])
+    more: dict[str, Any] = {} if voice is None else {"voice": voice}
     try:
         faults = Faults(parse_faults(options["fault"]), options["retry_after"])
     except ValueError as error:
         raise Failure(f"--fault {error}", code=ExitCode.USAGE) from None
     pace = Pace.of(options["first_token"], options["rate"])
     try:
-        return emulated(replier, port=port, trace=trace, fingerprint=options["fingerprint"], pace=pace, faults=faults)
+        return emulated(
+            replier, port=port, trace=trace, fingerprint=options["fingerprint"], pace=pace, faults=faults, **more
+        )
     except PortTaken as error:
         raise port_failure(port, error) from None
 

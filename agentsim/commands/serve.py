@@ -16,6 +16,7 @@ from agentsim.commands.endpoint_options import (
     fail_on_option,
     trace_options,
 )
+from agentsim.commands.engine_options import backend_option, model_options
 from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode
 
@@ -23,6 +24,7 @@ EXAMPLES = (
     ("agentsim serve --port 8123 --trace run.jsonl", "Serve until Ctrl-C; then 'agentsim replay run.jsonl'."),
     ("agentsim serve --script loop.toml --first-token 600 --rate 80", "Your own answers, at a real pace."),
     ("agentsim serve --fault 529@3x2 --fault 429/10", "See how a harness retries."),
+    ("agentsim serve --backend engine", "A real model on this machine answers, from its own prefix cache."),
     ("agentsim serve --fail-on miss", "Exit with 1 if a request lost its cache."),
     ("agentsim serve --budget agentsim.toml", "Exit with 1 if a budget is broken."),
 )
@@ -31,6 +33,18 @@ EXAMPLES = (
 @click.command(cls=Command, examples=EXAMPLES, short_help="Emulate a provider, cache included, for real harnesses.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8123, show_default=True, help=PORT_HELP)
 @emulation_options
+@backend_option
+@model_options
+@click.option(
+    "--new-tokens",
+    type=click.IntRange(1, 100_000),
+    default=256,
+    show_default=True,
+    help="Longest answer of the engine.",
+)
+@click.option(
+    "--memory", type=click.IntRange(1), default=2048, show_default=True, metavar="MIB", help="K/V memory of the engine."
+)
 @trace_options
 @budget_option
 @fail_on_option
@@ -40,7 +54,7 @@ def command(port: int, trace: str | None, force: bool, config: str | None, **opt
     """Serve the Anthropic and OpenAI APIs on loopback, with the provider's caching rules inside.
 
     No account is needed and nothing leaves the machine: answers are scripted, and their usage is what the modeled cache
-    says. Point a harness at it with ANTHROPIC_BASE_URL=http://127.0.0.1:PORT or OPENAI_BASE_URL=http://127.0.0.1:PORT/v1
+    says. With --backend engine a real model answers instead, and its own prefix cache is what is billed. Point a harness at it with ANTHROPIC_BASE_URL=http://127.0.0.1:PORT or OPENAI_BASE_URL=http://127.0.0.1:PORT/v1
     and any key. With budgets or --fail-on the exit code is that of 'agentsim check' when the server stops.
     """
     from agentsim.commands.endpoint_options import (
@@ -50,13 +64,15 @@ def command(port: int, trace: str | None, force: bool, config: str | None, **opt
         judge,
         tell_trace_failure,
         trace_place,
+        voice_of,
     )
     from agentsim.report.paper import Paper
 
     check_trace(trace, force)
     loaded, budgets = budgets_of(config, options)
+    voice = voice_of(options) if options["backend"] == "engine" else None
     with trace_place(trace) as file:
-        endpoint = emulated_endpoint(options, port, file)
+        endpoint = emulated_endpoint(options, port, file, voice=voice)
         url = endpoint.server.url
 
         def ready() -> None:

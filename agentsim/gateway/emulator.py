@@ -78,7 +78,8 @@ class Sessions:
 class Emulator:
     """Answers requests of all dialects. Not for several threads at once: the cache sees one request after the other.
 
-    ``backends`` are the modeled caches by provider. Mutable.
+    ``backends`` are the caches by provider. ``recorded_as`` is the provider by whose rules the trace is to be judged,
+    where that is not the one whose API was spoken. Mutable.
     """
 
     def __init__(
@@ -90,10 +91,12 @@ class Emulator:
         trace: Trace | None = None,
         pace: Pace | None = None,
         faults: Faults | None = None,
+        recorded_as: str | None = None,
     ) -> None:
         self.sessions = Sessions(trace, FORMAT)
         self.served = 0
         self._backends = backends
+        self._recorded_as = recorded_as
         self._replier = replier
         self._clock = clock
         self._pace = pace or Pace()
@@ -156,7 +159,14 @@ class Emulator:
         conversation.remember(placed, msgspec.structs.replace(call, end=ended), asked.prompt)
         if placed.after_compaction:
             self.sessions.tell(conversation, marker("compaction", placed.lane, now, request))
-        request = msgspec.structs.replace(request, usage=served.usage, diagnosis=compared.diagnosis)
+        request = msgspec.structs.replace(
+            request,
+            usage=served.usage,
+            diagnosis=compared.diagnosis,
+            provider=self._recorded_as or request.provider,
+            first_token=request.first_token if served.first_token is None else served.first_token,
+            end=request.end if served.end is None else served.end,
+        )
         self.sessions.record(conversation, request)
         self.served += 1
         self._ahead += reply.pause

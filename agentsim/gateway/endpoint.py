@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import msgspec
 
+from agentsim.backends import CacheBackend
 from agentsim.backends.modeled import ModeledProvider
 from agentsim.backends.routed import RoutedProvider
 from agentsim.gateway.application import application
@@ -18,6 +20,10 @@ from agentsim.gateway.relay import Relay
 from agentsim.gateway.secrets import Secrets
 from agentsim.gateway.serving import Running, loopback_sockets
 from agentsim.gateway.tracing import Trace
+from agentsim.gateway.voice import Voice
+
+ENGINE_RULES = "vllm"
+"""Whose rules describe the cache of a real model here: the longest prefix, in pages of 16 tokens."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -36,12 +42,16 @@ def emulated(
     pace: Pace | None = None,
     faults: Faults | None = None,
     clock: Clock = time.time_ns,
+    voice: Voice | None = None,
 ) -> Endpoint:
-    """An endpoint that emulates providers, and lives by ``clock``. Raises PortTaken."""
+    """An endpoint that emulates providers, and lives by ``clock``. With a ``voice`` a real model answers, whose cache
+    takes the place of theirs. Raises PortTaken."""
     secrets = Secrets()
+    modeled: Mapping[str, CacheBackend] = {"anthropic": ModeledProvider(), "openai": RoutedProvider()}
     emulator = Emulator(
-        backends={"anthropic": ModeledProvider(), "openai": RoutedProvider()},
-        replier=replier,
+        backends=modeled if voice is None else dict.fromkeys(modeled, voice),
+        replier=replier if voice is None else voice,
+        recorded_as=None if voice is None else ENGINE_RULES,
         clock=clock,
         trace=None if trace is None else Trace(trace, fingerprint=fingerprint, redact=secrets.redact),
         pace=pace,

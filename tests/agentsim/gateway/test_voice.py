@@ -94,19 +94,18 @@ def test_a_prompt_beyond_the_context_is_refused(tiny: Loaded, tmp_path: Path) ->
     import anthropic
 
     with serving(tmp_path, voice=voice(tiny)) as served, served.anthropic() as client:
-        with pytest.raises(anthropic.BadRequestError, match="prompt is too long: .* tokens > 4095 maximum"):
+        with pytest.raises(anthropic.BadRequestError, match=r"prompt is too long: .* tokens > 4095 maximum"):
             client.messages.create(model=MODEL, max_tokens=8, messages=[{"role": "user", "content": "x" * 5_000}])
         after = client.messages.create(model=MODEL, max_tokens=2, messages=[{"role": "user", "content": "still?"}])
     assert after.usage.output_tokens <= 2
 
 
 def test_the_trace_tells_what_was_measured(tiny: Loaded, tmp_path: Path) -> None:
-    with serving(tmp_path, voice=voice(tiny)) as served:
-        with served.anthropic() as client:
-            for _ in range(2):
-                client.messages.create(
-                    model=MODEL, max_tokens=4, system=SYSTEM, messages=[{"role": "user", "content": "Who?"}]
-                )
+    with serving(tmp_path, voice=voice(tiny)) as served, served.anthropic() as client:
+        for _ in range(2):
+            client.messages.create(
+                model=MODEL, max_tokens=4, system=SYSTEM, messages=[{"role": "user", "content": "Who?"}]
+            )
     (session,) = served.sessions()
     first, second = session.requests
     assert first.provider == "vllm"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from agentsim.commands.sweep import check_packages, check_paths, check_team
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
     from agentsim.session import Problem
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -30,7 +32,7 @@ def swept(
     try:
         known = [settings_of(path) is not None for path in paths]
     except NotOurs as error:
-        raise Failure(str(error), file=paths[0], remedy="sweep again", code=ExitCode.USAGE) from None
+        raise Failure(str(error), file=paths[0], remedy=error.remedy, code=ExitCode.USAGE) from None
     if any(known):
         if len(paths) > 1:
             reason, place = "the folder of a sweep stands alone", paths[known.index(True)]
@@ -38,6 +40,7 @@ def swept(
         yield paths[0]
         return
     from agentsim.fleet.sweep import sweep
+    from agentsim.report.notices import tell_problems
     from agentsim.report.progress import Progress
 
     with TemporaryDirectory(prefix="agentsim-") as folder:
@@ -51,5 +54,21 @@ def swept(
             raise Failure(str(error), file=paths[0], remedy="check that it can be reached") from None
         problems += [*done.problems, *(problem for note in done.notes for problem in note.problems)]
         if done.failed:
+            tell_problems(problems)
             raise Failure(done.failed[0].reason, file=done.failed[0].files[0], remedy="check that it can be read")
         yield folder
+
+
+def seen_or_told(look: Callable[[], T], place: str, problems: Sequence[Problem], remedy: str) -> T:
+    """What ``look`` sees in a sweep. Where it finds nothing to see, the reasons are told first. Raises Failure."""
+    from agentsim.fleet.folder import Damaged
+    from agentsim.report.notices import tell_problems
+
+    try:
+        return look()
+    except Damaged as error:
+        again = "remove it, and run the same 'agentsim sweep' again"
+        raise Failure(str(error), file=error.path, remedy=again) from None
+    except (ValueError, OSError) as error:
+        tell_problems(problems)
+        raise Failure(str(error), file=place, remedy=remedy) from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.command import FILE, Command, json_option
-from agentsim.report.exits import ExitCode, Failure
+from agentsim.report.exits import ExitCode
 
 if TYPE_CHECKING:
     from agentsim.session import Problem
@@ -47,17 +47,13 @@ def command(
 
     The Parquet tables in a sweep's folder (policies, usage, misses) are for pandas and notebooks.
     """
-    from agentsim.commands.fleet_input import swept
+    from agentsim.commands.fleet_input import seen_or_told, swept
     from agentsim.commands.sweep import policies_of
     from agentsim.fleet.figures import figures
 
     problems: list[Problem] = []
     with swept(paths, policies_of(specs, False), team, problems) as folder:
-        try:
-            found = figures(folder)
-        except (ValueError, OSError) as error:
-            remedy = "'agentsim formats' lists what can be read"
-            raise Failure(str(error), file=paths[0], remedy=remedy) from None
+        found = seen_or_told(lambda: figures(folder), paths[0], problems, "'agentsim formats' lists what can be read")
     if html is not None:
         from agentsim.report.html import page
         from agentsim.report.output import output, write_safe

@@ -13,12 +13,13 @@ from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
+    from agentsim.fleet.figures import Figures
     from agentsim.fleet.shards import Unit
     from agentsim.fleet.sweep import Sweep
 
 EXAMPLES = (
     ("agentsim sweep ~/.claude/projects --out fleet/", "Every log, under the policies that show the model the same."),
-    ("agentsim sweep s3://logs/agents --out fleet/ --policy ttl-1h --policy keep-alive", "Only these policies."),
+    ("agentsim sweep s3://logs --out fleet/ --policy ttl-1h --policy ttl-split", "Only these policies."),
     (
         "agentsim sweep /logs --out /shared/fleet --scheduler tcp://10.0.0.5:8786",
         "On a Dask cluster.",
@@ -72,11 +73,15 @@ def command(
 
     if not paths and not scenarios:
         raise Failure("no PATH and no --scenario", remedy="name what to sweep", code=ExitCode.USAGE)
+    if "://" in folder:
+        remedy = "name a folder of this machine, or one that is mounted"
+        raise Failure("results go to a folder, not to a URL", file=folder, remedy=remedy, code=ExitCode.USAGE)
     check_team(team)
     asked = Settings(policies=policies_of(specs, every), team=team, rules=_rules())
     made = _made(scenarios, seeds, settings)
     check_paths(paths)
     check_packages()
+    _check_memory(memory)
     try:
         with Progress("sweeping") as progress:
             done = sweep(
@@ -91,18 +96,22 @@ def command(
                 progress=progress,
             )
     except NotOurs as error:
-        raise Failure(str(error), file=folder, remedy="choose another folder", code=ExitCode.USAGE) from None
+        raise Failure(str(error), file=folder, remedy=error.remedy, code=ExitCode.USAGE) from None
     except ValueError as error:
         raise Failure(str(error), remedy="install the package that serves this storage", code=ExitCode.USAGE) from None
     except OSError as error:
         what = scheduler if scheduler is not None else folder
         raise Failure(str(error) or type(error).__name__, file=what, remedy="check that it can be reached") from None
-    _report(done, as_json)
-    problems = [*done.problems, *(problem for note in done.notes for problem in note.problems)]
-    tell_problems(problems)
+    found = _figures(done)
+    if found is not None:
+        _report(done, found, as_json)
+    tell_problems([*done.problems, *(problem for note in done.notes for problem in note.problems)])
     for failure in done.failed:
         listed = ", ".join(failure.files[:3]) + (" …" if len(failure.files) > 3 else "")
         warn(f"not done: {listed}: {failure.reason}; the same command tries it again")
+    if found is None:
+        remedy = "'agentsim formats' lists what can be read"
+        raise Failure("no session could be judged", file=paths[0] if paths else folder, remedy=remedy)
     return ExitCode.FINDINGS if done.failed else ExitCode.OK
 
 
@@ -115,14 +124,30 @@ def _rules() -> tuple[tuple[str, str], ...]:
     return tuple((file.file, Path(file.file).read_text("utf-8")) for file in brought_files())
 
 
-def _report(done: Sweep, as_json: bool) -> None:
-    from agentsim.fleet.figures import figures
+def _check_memory(size: str) -> None:
+    from dask.utils import parse_bytes
 
     try:
-        found = figures(done.folder)
-    except ValueError as error:
-        remedy = "'agentsim formats' lists what can be read"
-        raise Failure(str(error), file=done.folder, remedy=remedy) from None
+        if size != "auto":
+            parse_bytes(size)
+    except ValueError:
+        raise Failure(f"--memory: {size[:40]} is no size", remedy="as in 2GB, or auto", code=ExitCode.USAGE) from None
+
+
+def _figures(done: Sweep) -> Figures | None:
+    """What the sweep found; ``None`` where no session could be judged. Raises Failure."""
+    from agentsim.fleet.figures import figures
+    from agentsim.fleet.folder import Damaged
+
+    try:
+        return figures(done.folder)
+    except ValueError:
+        return None
+    except Damaged as error:
+        raise Failure(str(error), file=error.path, remedy="remove it; the same command makes it again") from None
+
+
+def _report(done: Sweep, found: Figures, as_json: bool) -> None:
     if as_json:
         from agentsim.report.as_json import write_document
         from agentsim.report.fleet_json import sweep_document
@@ -142,7 +167,7 @@ def policies_of(specs: tuple[str, ...], every: bool) -> tuple[str, ...]:
     try:
         named = [parse(spec) for spec in specs]
     except PolicyError as error:
-        raise Failure(str(error), remedy="see 'agentsim policies'", code=ExitCode.USAGE) from None
+        raise Failure(str(error), code=ExitCode.USAGE) from None
     if not named or every:
         known = {policy.spec for policy in named}
         named += [p for p in every_policy() if (every or p.changes is None) and p.spec not in known]

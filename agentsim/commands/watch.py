@@ -57,7 +57,7 @@ def command(
     A group is flagged when its share of lost input tokens changed beyond what its sessions vary by (99 % of resamples)
     and by at least --least. The exit code is 1 when anything became worse. PATH is the folder of a sweep, or logs.
     """
-    from agentsim.commands.fleet_input import swept
+    from agentsim.commands.fleet_input import seen_or_told, swept
     from agentsim.fleet.watch import watch
     from agentsim.report.notices import tell_problems
 
@@ -65,10 +65,12 @@ def command(
     end = _day(until)
     dimensions = tuple(dict.fromkeys(by)) or ("harness", "version", "model", "tier")
     with swept(paths, (), team, problems) as folder:
-        try:
-            seen = watch(folder, days=days, periods=periods, until=end, by=dimensions, least=least)
-        except ValueError as error:
-            raise Failure(str(error), file=paths[0], remedy="name more logs, or other --days") from None
+        seen = seen_or_told(
+            lambda: watch(folder, days=days, periods=periods, until=end, by=dimensions, least=least),
+            paths[0],
+            problems,
+            "name more logs, or other --days",
+        )
     if prometheus is not None:
         from agentsim.report.output import output, write_safe
         from agentsim.report.prometheus import prometheus_text

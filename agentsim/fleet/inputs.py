@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,11 @@ COMPRESSED = (".gz", ".zst")
 
 HEAD_BYTES = 64 * 1024
 """How much of a file is looked at to tell what it is."""
+
+_PIECE = 64 * 1024
+"""How much is decompressed at once: of a log that is cut, less than this is lost before the cut."""
+
+_BROKEN = "a compressed file that is cut or damaged"
 
 _ENDS = tuple(end + more for end in (*LOG_ENDS, *QUIET_ENDS) for more in ("", *COMPRESSED))
 
@@ -80,6 +85,8 @@ def read_head(item: Input) -> bytes:
     try:
         with _open(item) as file:
             return bytes(file.read(HEAD_BYTES))
+    except _broken() as error:
+        raise OSError(_BROKEN) from error
     except OSError:
         raise
     except Exception as error:  # each storage and each decompressor has its own
@@ -87,10 +94,11 @@ def read_head(item: Input) -> bytes:
 
 
 @contextmanager
-def at_hand(items: Sequence[Input]) -> Iterator[dict[str, str]]:
+def at_hand(items: Sequence[Input], tell: Callable[[Problem], None]) -> Iterator[dict[str, str]]:
     """The logs as readable local files, and whose each is: URLs by path. Copies last as long as the context.
 
-    Raises OSError for one that cannot be fetched.
+    A compressed log that is cut or damaged is there up to about that place, and told. Raises OSError for one that
+    cannot be fetched, which may succeed another time.
     """
     with TemporaryDirectory(prefix="agentsim-") as folder:
         placed: dict[str, str] = {}
@@ -102,13 +110,28 @@ def at_hand(items: Sequence[Input]) -> Iterator[dict[str, str]]:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             try:
                 with _open(item) as source, open(target, "wb") as copy:
-                    shutil.copyfileobj(source, copy, 1 << 20)
+                    shutil.copyfileobj(source, copy, _PIECE)
+            except _broken():
+                tell(Problem(file=item.url, line=0, reason=_BROKEN, remedy="compress the log again"))
             except OSError:
                 raise
             except Exception as error:
                 raise OSError(f"{type(error).__name__}: {error}") from error
             placed[target] = item.url
         yield placed
+
+
+def _broken() -> tuple[type[Exception], ...]:
+    """What decompressors raise over data that is no better another time."""
+    import gzip
+    import zlib
+
+    found: list[type[Exception]] = [EOFError, gzip.BadGzipFile, zlib.error]
+    with suppress(ImportError):
+        import zstandard
+
+        found.append(zstandard.ZstdError)
+    return tuple(found)
 
 
 def _below(url: str) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +15,7 @@ from agentsim.fleet.folder import Note, Settings
 from agentsim.fleet.inputs import list_inputs
 from agentsim.fleet.shards import SHARD_BYTES, Shard, Unit, cut, units_of
 from agentsim.fleet.task import Job, run
+from agentsim.fleet.workers import ATTEMPTS, workers_at
 from agentsim.session import Problem
 
 if TYPE_CHECKING:
@@ -24,13 +24,8 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 """Called with bytes done and bytes in all."""
 
-PATIENCE = "20s"
-"""How long a scheduler may take to answer."""
-
 _LINKS = "linked.json"
 _ROUNDS = 5
-_ATTEMPTS = 3
-"""Workers that may die over one shard before it is given up."""
 
 
 class Failed(msgspec.Struct, frozen=True):
@@ -78,11 +73,14 @@ def sweep(
     failed: list[Failed] = []
     shards: list[Shard] = []
     before: set[str] = set()
-    with _workers(scheduler, workers, memory) as work:
+    work: Client | None = None
+    with folders.held(folder), ExitStack() as stack:
         for _ in range(_ROUNDS):
             shards = cut(units, settings.digest, shard_bytes, links)
-            missing = [shard for shard in shards if folders.note_of(folder, shard.key) is None]
-            before = before or {shard.key for shard in shards if shard not in missing}
+            missing = [shard for shard in shards if not folders.finished(folder, shard.key)]
+            before = before or {shard.key for shard in shards} - {shard.key for shard in missing}
+            if missing and work is None:
+                work = stack.enter_context(workers_at(scheduler, workers, memory))
             failed = _do([Job(shard, settings, folder) for shard in missing], work, progress)
             keys = [shard.key for shard in shards]
             more = join([*links, *linked_units(folder, keys)])
@@ -90,7 +88,7 @@ def sweep(
                 break
             links = more
             folders.write_document(folder, _LINKS, links)
-    folders.forget_others(folder, [shard.key for shard in shards])
+        folders.forget_others(folder, [shard.key for shard in shards])
     notes = [note for shard in shards if (note := folders.note_of(folder, shard.key)) is not None]
     notes.sort(key=lambda note: note.key)
     return Sweep(
@@ -143,34 +141,5 @@ def _outcomes(jobs: Sequence[Job], work: Client | None) -> Iterator[tuple[Job, s
 
 def _told(error: BaseException) -> str:
     if type(error).__name__ == "KilledWorker":
-        return f"{_ATTEMPTS} workers died over it; give them more memory (--memory), or make shards smaller"
+        return f"{ATTEMPTS} workers died over it; give them more memory (--memory), or make shards smaller"
     return f"{type(error).__name__}: {error}"[:500]
-
-
-@contextmanager
-def _workers(scheduler: str | None, workers: int | None, memory: str) -> Iterator[Client | None]:
-    if scheduler is None and workers == 0:
-        yield None
-        return
-    import dask
-    from distributed import Client, LocalCluster
-
-    quiet: dict[str, Any] = {"distributed.scheduler.allowed-failures": _ATTEMPTS - 1}
-    with dask.config.set(quiet):
-        if scheduler is not None:
-            with Client(scheduler, timeout=PATIENCE, set_as_default=False) as client:
-                yield client
-            return
-        with (
-            LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address=None,
-                memory_limit=memory,
-                silence_logs=logging.CRITICAL,
-            ) as cluster,
-            Client(cluster, set_as_default=False) as client,
-        ):
-            yield client

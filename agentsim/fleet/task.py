@@ -41,7 +41,7 @@ def run(job: Job) -> str:
     work = _Work(job.settings)
     problems: list[Problem] = []
     rules = [parse_rules(text, name) for name, text in job.settings.rules]
-    with with_rules(*rules), at_hand(job.shard.files) as placed:
+    with with_rules(*rules), at_hand(job.shard.files, problems.append) as placed:
         units = {file.url: unit.name for unit in job.shard.units for file in unit.files}
         try:
             for session in chain(_read(job.shard, placed, problems), _made(job.shard)):

@@ -55,6 +55,12 @@ def test_a_report_straight_from_logs(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["sweep", ".", "--out", "x", "--team", "("], ExitCode.USAGE, "--team"),
         (["sweep", "nowhere://logs", "--out", "x", "--workers", "0"], ExitCode.USAGE, "nowhere"),
         (["sweep", "--scenario", "no-such", "--out", "x"], ExitCode.USAGE, "no such scenario"),
+        (
+            ["sweep", "--scenario", "pi-day", "--out", "x", "--memory", "much"],
+            ExitCode.USAGE,
+            "--memory: much is no size",
+        ),
+        (["sweep", "--scenario", "pi-day", "--out", "s3://b/x"], ExitCode.USAGE, "a folder, not to a URL"),
         (["report", "gone"], ExitCode.UNREADABLE, "gone: no such file"),
     ],
 )
@@ -79,3 +85,26 @@ def test_a_folder_of_something_else(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "out" / "mine").write_text("")
     assert main(["sweep", logs, "--out", str(tmp_path / "out"), "--workers", "0"]) == ExitCode.USAGE
     assert "something else than a sweep" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["sweep", "--workers", "0", "--out", "out"], ["report"], ["watch"]])
+def test_why_nothing_could_be_judged(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error names what was given, and the reason stands before it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    assert main([*command, "empty.jsonl"]) == ExitCode.UNREADABLE
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("agentsim: skipped: empty.jsonl: an empty file")
+    assert second.startswith("agentsim: error: empty.jsonl: no session")
+
+
+def test_a_damaged_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logs, out = str(fleet(tmp_path / "logs", projects=1, sessions=1)), tmp_path / "out"
+    assert main(["sweep", logs, "--out", str(out), "--workers", "0"]) == ExitCode.OK
+    (file,) = (out / "usage").glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:-9])
+    capsys.readouterr()
+    assert main(["report", str(out)]) == ExitCode.UNREADABLE
+    assert f"{file}: this table of the sweep is damaged; remove it" in capsys.readouterr().err.replace("\n", "")

@@ -119,7 +119,37 @@ def wait_for_workers(address: str, count: int) -> None:
 
 
 def test_no_scheduler_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentsim.fleet.sweep.PATIENCE", "0.5s")
+    monkeypatch.setattr("agentsim.fleet.workers.PATIENCE", "0.5s")
     logs = str(fleet(tmp_path / "logs", projects=1, sessions=1))
     with pytest.raises(OSError, match=r"127\.0\.0\.1"):
         sweep([logs], ASKED, str(tmp_path / "out"), scheduler=f"tcp://127.0.0.1:{free_port()}")
+
+
+def test_the_terminal_stops_all_processes_and_the_next_sweep_goes_on(tmp_path: Path) -> None:
+    """Ctrl-C goes to every process of the terminal's group: one says so, and no worker prints where it was."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "agentsim", "sweep", "--scenario", "idle-afternoon", "--out", str(out)]
+    command += ["--workers", "2", "--policy", "ttl-1h", "--seeds"]
+    running = subprocess.Popen(
+        [*command, "100"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        for _ in range(1_200):
+            if len(list(out.glob("shards/*.json"))) >= 3:
+                break
+            time.sleep(0.1)
+        os.killpg(running.pid, signal.SIGINT)
+        printed, told = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 130
+    assert b"Traceback" not in told
+    assert b"KeyboardInterrupt" not in told
+    assert printed == b""
+    kept = len(list(out.glob("shards/*.json")))
+    assert 3 <= kept < 800

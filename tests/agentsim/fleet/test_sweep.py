@@ -19,7 +19,7 @@ pytest.importorskip("distributed", reason="the extra 'sweep' is not installed")
 
 from agentsim.fleet import folder as folders
 from agentsim.fleet.figures import figures
-from agentsim.fleet.folder import NotOurs, Settings
+from agentsim.fleet.folder import Damaged, NotOurs, Settings, held, prepare
 from agentsim.fleet.made import units_of_scenarios
 from agentsim.fleet.sweep import sweep
 
@@ -202,3 +202,55 @@ def test_a_folder_without_results(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no session"):
         figures(done.folder)
     assert folders.keys_in(done.folder) == []
+
+
+def test_a_log_that_was_cut_while_it_was_compressed(tmp_path: Path) -> None:
+    """Four sessions in one shard; one of them is cut in the middle. Three are whole, and the fourth is told."""
+    logs = fleet(tmp_path / "logs", projects=2, sessions=2)
+    whole = sorted(logs.rglob("*.jsonl"))[0]
+    packed = gzip.compress(log("cut", calls=400))
+    (whole.parent / "cut.jsonl.gz").write_bytes(packed[: len(packed) * 9 // 10])
+    done = sweep([str(logs)], ASKED, str(tmp_path / "out"), workers=0)
+    assert done.failed == ()
+    assert sum(note.sessions for note in done.notes) == 5
+    told = [problem for note in done.notes for problem in note.problems if problem.line == 0]
+    assert [(Path(problem.file).name, problem.reason) for problem in told] == [
+        ("cut.jsonl.gz", "a compressed file that is cut or damaged")
+    ]
+
+
+@pytest.mark.parametrize("table", ["policies", "usage", "misses", "ids"])
+@pytest.mark.parametrize("harm", ["cut", "gone", "other"])
+def test_a_damaged_table_is_made_again(table: str, harm: str, tmp_path: Path) -> None:
+    logs, out = str(fleet(tmp_path / "logs", projects=1, sessions=1)), tmp_path / "out"
+    sweep([logs], ASKED, str(out), workers=0)
+    (file,) = (out / table).glob("*.parquet")
+    before = file.read_bytes()
+    if harm == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(before[:100] if harm == "cut" else b"")
+    if table != "ids":
+        with pytest.raises(Damaged) as caught:
+            figures(str(out))
+        assert caught.value.path == str(file)
+    done = sweep([logs], ASKED, str(out), workers=0)
+    assert done.done_before == 0
+    assert file.read_bytes() == before
+
+
+def test_two_sweeps_at_once_in_one_folder(tmp_path: Path) -> None:
+    """Each would remove the results of the other as no longer wanted."""
+    out = str(tmp_path / "out")
+    prepare(out, ASKED)
+    with held(out), pytest.raises(NotOurs, match="another sweep is at work"):
+        sweep([str(fleet(tmp_path / "logs"))], ASKED, out, workers=0)
+    assert len(sweep([str(tmp_path / "logs")], ASKED, out, workers=0).notes) == 1
+
+
+def test_damaged_settings_are_no_other_folder(tmp_path: Path) -> None:
+    logs, out = str(fleet(tmp_path / "logs", projects=1, sessions=1)), tmp_path / "out"
+    sweep([logs], ASKED, str(out), workers=0)
+    (out / "sweep.json").write_text("{")
+    with pytest.raises(NotOurs, match=r"sweep\.json of this sweep is damaged"):
+        sweep([logs], ASKED, str(out), workers=0)

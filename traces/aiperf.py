@@ -16,11 +16,11 @@ import msgspec
 
 from agentsim.prompt import Prompt
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.block_prompts import BlockPrompts
 from traces.body_prompts import BodyPrompts
 from traces.mooncake import MOONCAKE_BLOCK
-from traces.records import BadRow, Count, Tally, rows_of
+from traces.records import BadRow, Count, calls_in, rows_of
 from traces.text_prompts import TextPrompts
 from traces.usage import ABSENT
 
@@ -73,9 +73,7 @@ class _Trace:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.tally = Tally(path)
-        self.assembly = Assembly(stem(path), NAME, self.tally)
-        self.assembly.files.append(path)
+        self.assembly = Assembly.of_file(path, NAME)
         self._blocks: dict[int, BlockPrompts] = {}
         self._texts = TextPrompts()
         self._bodies = BodyPrompts()
@@ -85,30 +83,28 @@ class _Trace:
 
     def session(self) -> Session:
         """The session of the file."""
-        for raw in rows_of(self.path, _rows):
-            self.tally.rows += 1
-            try:
-                row = raw.checked()
-                lane = MAIN if row.session_id is None else f"{row.session_id}"
-                prompt = self._prompt(row, lane)
-                if row.session_id is not None:
-                    self._before[lane] = (prompt, row.output_length or 0)
-                self.assembly.add(
-                    Request(
-                        id=f"#{raw.line}",
-                        lane=lane,
-                        model=row.model,
-                        provider="engine",
-                        start=_time(row.timestamp),
-                        prompt=prompt,
-                        usage=Usage(output=row.output_length),
-                        source=Source(self.path, raw.line),
-                    ),
-                    parent="" if row.session_id is not None else None,
-                )
-            except BadRow as bad:
-                self.tally.skip(raw.line, bad)
+        for request, is_turn in calls_in(rows_of(self.path, _rows), self.assembly.tally, self._request):
+            self.assembly.add(request, parent="" if is_turn else None)
         return self.assembly.build("messages")
+
+    def _request(self, row: _Row, line: int) -> tuple[Request, bool]:
+        """A row's request, and whether it is a turn of a conversation."""
+        is_turn = row.session_id is not None
+        lane = f"{row.session_id}" if is_turn else MAIN
+        prompt = self._prompt(row, lane)
+        if is_turn:
+            self._before[lane] = (prompt, row.output_length or 0)
+        request = Request(
+            id=f"#{line}",
+            lane=lane,
+            model=row.model,
+            provider="engine",
+            start=_time(row.timestamp),
+            prompt=prompt,
+            usage=Usage(output=row.output_length),
+            source=Source(self.path, line),
+        )
+        return request, is_turn
 
     def _prompt(self, row: _Row, lane: str) -> Prompt:
         if row.payload or row.messages:

@@ -13,7 +13,8 @@ import msgspec
 
 from agentsim.session import Problem, Session, Source
 from traces.assembly import stem
-from traces.exchanges import Exchange, raise_nothing_found, sessions_of
+from traces.captures import raise_nothing_found
+from traces.exchanges import Exchange, sessions_of
 from traces.records import BadRow, Tally, rows_of, tell_or_raise
 from traces.replies import read_message
 from traces.usage import ABSENT

@@ -39,6 +39,13 @@ class Assembly:
         self._events: list[Event] = []
         self._waiting: dict[str, list[Event]] = {}
 
+    @classmethod
+    def of_file(cls, path: str, format: str, id: str | None = None) -> Assembly:
+        """The session of one file, called after it where it has no id of its own."""
+        made = cls(id or stem(path), format, Tally(path))
+        made.files.append(path)
+        return made
+
     def lane(self, id: str = MAIN, *, title: str = "", purpose: Purpose = "main", parent: str | None = None) -> str:
         """The id of a lane, opened now if there is none of this id."""
         if id not in self._lanes:

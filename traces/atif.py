@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from agentsim.session import Problem, Request, Session, Source
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.conventions import input_includes_cached, provider_of_model
 from traces.documents import read_document
-from traces.records import BadRow, Count, Tally, counter, decode
+from traces.records import BadRow, Count, counter, decode
 from traces.stamps import nanoseconds
 
 NAME = "atif"
@@ -83,9 +83,7 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 def _session(path: str) -> Session:
     trajectory = read_document(path, _trajectories)
-    tally = Tally(path)
-    assembly = Assembly(trajectory.session_id or stem(path), NAME, tally)
-    assembly.files.append(path)
+    assembly = Assembly.of_file(path, NAME, trajectory.session_id)
     agent = trajectory.agent or _Agent()
     assembly.harness = agent.name
     _take(trajectory, MAIN, path, assembly, DEEPEST)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agentsim.session import Problem, Request, Session, Source
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.conventions import input_includes_cached
 from traces.csv_rows import count_in, csv_rows, header_of
-from traces.records import BadRow, Tally
+from traces.records import calls_in
 from traces.stamps import nanoseconds
 
 NAME = "azure-llm"
@@ -34,27 +34,21 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 
 def _session(path: str) -> Session:
-    tally = Tally(path)
-    assembly = Assembly(stem(path), NAME, tally)
-    assembly.files.append(path)
-    for line, row in csv_rows(path, WANTED):
-        tally.rows += 1
-        try:
-            if isinstance(row, BadRow):
-                raise row
-            usage = input_includes_cached(
-                count_in(row[1], "ContextTokens"), None, None, count_in(row[2], "GeneratedTokens")
-            )
-            request = Request(
-                id=f"#{line}",
-                lane=MAIN,
-                model="",
-                provider="engine",
-                start=nanoseconds(row[0].strip()),
-                usage=usage,
-                source=Source(path, line),
-            )
-            assembly.add(request, parent=None)
-        except BadRow as bad:
-            tally.skip(line, bad)
+    assembly = Assembly.of_file(path, NAME)
+    rows = csv_rows(path, WANTED)
+    for request in calls_in(rows, assembly.tally, lambda row, line: _request(row, Source(path, line))):
+        assembly.add(request, parent=None)
     return assembly.build("usage")
+
+
+def _request(row: list[str], source: Source) -> Request:
+    sent, received = count_in(row[1], "ContextTokens"), count_in(row[2], "GeneratedTokens")
+    return Request(
+        id=f"#{source.line}",
+        lane=MAIN,
+        model="",
+        provider="engine",
+        start=nanoseconds(row[0].strip()),
+        usage=input_includes_cached(sent, None, None, received),
+        source=source,
+    )

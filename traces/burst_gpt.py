@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agentsim.session import Problem, Request, Session, Source
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.conventions import input_includes_cached
 from traces.csv_rows import count_in, csv_rows, header_of
-from traces.records import BadRow, Tally
+from traces.records import BadRow, calls_in
 
 NAME = "burst-gpt"
 DESCRIPTION = "BurstGPT traces (CSV of times, sizes and sessions; from descriptions)"
@@ -35,25 +35,14 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 
 def _session(path: str) -> Session:
-    tally = Tally(path)
-    assembly = Assembly(stem(path), NAME, tally)
-    assembly.files.append(path)
-    for line, row in csv_rows(path, WANTED, OPTIONAL):
-        tally.rows += 1
-        try:
-            if isinstance(row, BadRow):
-                raise row
-            request = _request(row, line, path)
-            if request is None:
-                tally.not_billable += 1
-            else:
-                assembly.add(request)
-        except BadRow as bad:
-            tally.skip(line, bad)
+    assembly = Assembly.of_file(path, NAME)
+    rows = csv_rows(path, WANTED, OPTIONAL)
+    for request in calls_in(rows, assembly.tally, lambda row, line: _request(row, Source(path, line))):
+        assembly.add(request)
     return assembly.build("usage")
 
 
-def _request(row: list[str], line: int, path: str) -> Request | None:
+def _request(row: list[str], source: Source) -> Request | None:
     stamp, model, asked, answered, total, session, elapsed = (field.strip() for field in row)
     sent, received = count_in(asked, "Request tokens"), count_in(answered, "Response tokens")
     if total and count_in(total, "Total tokens") != sent + received:
@@ -62,14 +51,14 @@ def _request(row: list[str], line: int, path: str) -> Request | None:
         return None
     start, took = _time(stamp), _time(elapsed)
     return Request(
-        id=f"#{line}",
+        id=f"#{source.line}",
         lane=session or MAIN,
         model=model,
         provider="openai",
         start=start,
         end=None if start is None or took is None else start + took,
         usage=input_includes_cached(sent, None, None, received),
-        source=Source(path, line),
+        source=source,
     )
 
 

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.session import Problem, Session, Source
-from traces.exchanges import Exchange, raise_nothing_found, sessions_of
+from traces.captures import read_captures
+from traces.exchanges import Exchange
 from traces.headers import Told, told_by
-from traces.records import BadRow, Tally, rows_of, tell_or_raise
+from traces.records import BadRow, Tally, calls_in, rows_of
 from traces.replies import Reply, read_message
 from traces.sse import read_stream
 from traces.stamps import unix_nanoseconds
@@ -61,32 +62,18 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
     What is wrong with a file is told in ``problems``; without that list, OSError is raised for a file that cannot be
     read and its subclass TraceError for one without a usable pair.
     """
-    seen: set[str] = set()
-    for path in paths:
-        tally = Tally(path)
-        try:
-            exchanges = _exchanges_of(path, tally)
-            name = os.path.basename(path).removesuffix(".jsonl")
-            sessions = sessions_of(exchanges, format=NAME, name=name, tally=tally, files=(path,), seen=seen)
-            if not sessions:
-                raise_nothing_found(path, tally, problems, "pair of a Messages request and its response")
-        except OSError as error:
-            tell_or_raise(error, path, problems)
-        else:
-            yield from sessions
+    captures = [(path, os.path.basename(path).removesuffix(".jsonl")) for path in paths]
+    wanted = "pair of a Messages request and its response"
+    yield from read_captures(captures, problems, _exchanges_of, format=NAME, wanted=wanted)
 
 
 def _exchanges_of(path: str, tally: Tally) -> Iterator[Exchange]:
-    for raw in rows_of(path, _pairs):
-        tally.rows += 1
-        try:
-            pair = raw.checked()
-            if not is_messages_call(pair.request.url):
-                tally.not_billable += 1
-                continue
-            yield _exchange(pair, Source(path, raw.line))
-        except BadRow as bad:
-            tally.skip(raw.line, bad)
+    yield from calls_in(
+        rows_of(path, _pairs),
+        tally,
+        lambda pair, line: _exchange(pair, Source(path, line)),
+        billed=lambda pair: is_messages_call(pair.request.url),
+    )
 
 
 def is_messages_call(url: str) -> bool:

@@ -163,9 +163,8 @@ def _sdk_usage(sent: _Metrics, provider: str, model: str) -> Usage:
 
 
 def _panel(path: str) -> Session:
-    tally = Tally(path)
-    assembly = Assembly(stem(path), NAME, tally)
-    assembly.files.append(path)
+    assembly = Assembly.of_file(path, NAME)
+    tally = assembly.tally
     assembly.harness = "cline"
     found: list[tuple[int, _Said, _Call | None]] = []
     entries = read_document(path, _panels)

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, effort_setting, read_each, stem, take_events
+from traces.assembly import MAIN, Assembly, effort_setting, read_each, take_events
 from traces.conventions import provider_of_model
-from traces.records import Count, Tally, decode
+from traces.records import Count, decode
 from traces.stamps import nanoseconds
 from traces.usage import ABSENT
 
@@ -93,9 +93,8 @@ class _Log:
     def __init__(self, path: str, seen: set[str]) -> None:
         self.path = path
         self.seen = seen
-        self.tally = Tally(path)
-        self.assembly = Assembly(stem(path), NAME, self.tally)
-        self.assembly.files.append(path)
+        self.assembly = Assembly.of_file(path, NAME)
+        self.tally = self.assembly.tally
         self.assembly.harness = "copilot-cli"
         self.model = ""
         self.effort: str | None = None

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator, Sequence
 
 from traces.lines import BOM, read_chunks
-from traces.records import MAX_COUNT, BadRow, TraceError
+from traces.records import MAX_COUNT, BadRow, Row, TraceError
 
 
 def header_of(head: bytes) -> tuple[str, ...]:
@@ -18,11 +18,9 @@ def header_of(head: bytes) -> tuple[str, ...]:
         return ()
 
 
-def csv_rows(
-    path: str, wanted: Sequence[str], optional: Sequence[str] = ()
-) -> Iterator[tuple[int, list[str] | BadRow]]:
-    """Each row with the number of its line: the wanted fields in this order and then the optional ones (an empty text
-    where there is none), or what is wrong with the row.
+def csv_rows(path: str, wanted: Sequence[str], optional: Sequence[str] = ()) -> Iterator[Row[list[str]]]:
+    """The rows behind the first line: the wanted fields in this order and then the optional ones (an empty text
+    where there is none), or what is wrong with the row. Their bytes are not kept.
 
     Raises OSError when the file cannot be read, and TraceError without the wanted names in its first line.
     """
@@ -39,22 +37,27 @@ def csv_rows(
                 continue
             if not line or line.isspace():
                 if number in chunk.overlong:
-                    yield number, BadRow("too long")
+                    yield Row(number, b"", None, BadRow("too long"))
                 continue
             try:
                 text = line.decode()
                 fields = text.rstrip("\r").split(",") if '"' not in text else next(csv.reader([text]))
             except UnicodeDecodeError:
-                yield number, BadRow("not UTF-8")
+                yield Row(number, b"", None, BadRow("not UTF-8"))
                 continue
             except (csv.Error, StopIteration):
-                yield number, BadRow("bad field", "not a row of CSV")
+                yield Row(number, b"", None, BadRow("bad field", "not a row of CSV"))
                 continue
             if len(fields) <= least:
-                yield number, BadRow("incomplete" if chunk.open_end and line is chunk.lines[-1] else "bad field", "")
+                yield Row(
+                    number,
+                    b"",
+                    None,
+                    BadRow("incomplete" if chunk.open_end and line is chunk.lines[-1] else "bad field", ""),
+                )
                 continue
             fields.append("")
-            yield number, [fields[place] if place < len(fields) else "" for place in places]
+            yield Row(number, b"", [fields[place] if place < len(fields) else "" for place in places], None)
 
 
 def count_in(text: str, name: str) -> int:

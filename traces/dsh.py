@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, effort_setting, read_each, stem, take_events
+from traces.assembly import MAIN, Assembly, effort_setting, read_each, take_events
 from traces.conventions import input_excludes_cached, is_empty, provider_name
-from traces.records import Count, Tally, decode
+from traces.records import Count, decode
 from traces.usage import ABSENT
 
 NAME = "dsh"
@@ -99,9 +99,8 @@ class _Trace:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.tally = Tally(path)
-        self.assembly = Assembly(stem(path), NAME, self.tally)
-        self.assembly.files.append(path)
+        self.assembly = Assembly.of_file(path, NAME)
+        self.tally = self.assembly.tally
         self.assembly.harness = "dsh"
         self.config = _Config()
         self.system = self.tools = b""

@@ -15,11 +15,11 @@ import msgspec
 from agentsim.bodies import BodyError, MessagesReader, ReadBody
 from agentsim.bodies.openai_reader import Chat, OpenAIReader, Read, Responses, raw_input
 from agentsim.prompt import Prompt
-from agentsim.session import Event, EventKind, Problem, Request, Session, Source, Usage
+from agentsim.session import Event, EventKind, Request, Session, Source, Usage
 from agentsim.tokens import apportion
 from traces.lanes import Call, Known, LaneFinder
-from traces.records import BadRow, Tally, TraceError, decode
-from traces.replies import Reply
+from traces.records import BadRow, Tally, decode
+from traces.replies import Reply, with_reply
 
 FIVE_MINUTES = 300
 HALF_HOUR = 1800
@@ -140,23 +140,6 @@ def _session_told(exchange: Exchange, outline: _Outline) -> str | None:
     if exchange.api == "messages":
         return session_in(bytes(outline.metadata))
     return outline.prompt_cache_key or None
-
-
-def raise_nothing_found(path: str, tally: Tally, problems: list[Problem] | None, wanted: str) -> None:
-    """Raise TraceError for an input that held nothing of use, and tell before what is wrong with its rows.
-
-    An input in which everything is a copy of what was read before is no error, only told.
-    """
-    if problems is not None:
-        problems += tally.problems
-        if tally.duplicate:
-            reason = "all of it was in an earlier file"
-            remedy = "nothing to do; it is counted once"
-            problems.append(Problem(file=path, line=0, reason=reason, remedy=remedy, note=True))
-    if not tally.duplicate:
-        first = tally.problems[0] if tally.problems else None
-        why = f" (line {first.line}: {first.reason})" if first is not None else ""
-        raise TraceError(path, f"no {wanted} in it{why}", "check that this is the whole capture")
 
 
 def session_in(metadata: bytes) -> str | None:
@@ -291,31 +274,23 @@ class _Builder:
         usage = told_lifetime(exchange.api, reply.usage, call)
         prompt = counted_prompt(call.prompt, usage, place.before, behind=closing(exchange.api, usage, call.prompt))
         place.lane_state.remember(id, call, prompt, place.purpose)
-        self.requests.append(
-            Request(
-                id=id,
-                lane=place.lane_state.lane.id,
-                model=reply.model or call.model,
-                start=exchange.start,
-                provider="anthropic" if exchange.api == "messages" else "openai",
-                parent=place.parent,
-                purpose=place.purpose,
-                first_token=exchange.first_token,
-                end=exchange.end,
-                prompt=prompt,
-                settings=call.settings,
-                usage=usage,
-                iterations=reply.iterations,
-                diagnosis=reply.diagnosis,
-                stop_reason=reply.stop_reason,
-                service_tier=reply.service_tier,
-                speed=reply.speed,
-                region=reply.region,
-                harness_version=exchange.harness_version,
-                output_final=reply.output_final,
-                source=exchange.source,
-            )
+        request = Request(
+            id=id,
+            lane=place.lane_state.lane.id,
+            model=call.model,
+            start=exchange.start,
+            provider="anthropic" if exchange.api == "messages" else "openai",
+            parent=place.parent,
+            purpose=place.purpose,
+            first_token=exchange.first_token,
+            end=exchange.end,
+            prompt=prompt,
+            settings=call.settings,
+            usage=usage,
+            harness_version=exchange.harness_version,
+            source=exchange.source,
         )
+        self.requests.append(with_reply(request, reply))
 
     def _unique(self, id: str) -> str:
         """An id that no other request of the session has: attempts of one request may share one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 import msgspec
@@ -55,7 +55,7 @@ def _is_envelope(head: bytes) -> bool:
     return any(start.startswith(b'"%s"' % name.encode()) and b"[" in start[:40] for name in LISTS)
 
 
-def add_in_order(assembly: Assembly, requests: list[Request]) -> None:
+def add_in_order(assembly: Assembly, requests: Iterable[Request]) -> None:
     """Take requests in by their start (their end where that is all that is known): exports write a call when it ends,
     or the newest first."""
     for request in sorted(requests, key=_start):

@@ -17,11 +17,12 @@ import msgspec
 from agentsim.session import Problem, Session, Source
 from traces import openai_replies
 from traces.assembly import stem
+from traces.captures import read_captures
 from traces.documents import read_document
-from traces.exchanges import Api, Exchange, api_of, raise_nothing_found, sessions_of
+from traces.exchanges import Api, Exchange, api_of
 from traces.headers import Told, told_by
 from traces.openai_replies import Answered
-from traces.records import BadRow, Tally, decode, tell_or_raise
+from traces.records import BadRow, Tally, decode
 from traces.replies import read_message
 from traces.sse import read_stream
 from traces.stamps import nanoseconds
@@ -97,22 +98,13 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
     The line of a source is the number of the entry. What is wrong with a file is told in ``problems``; without that
     list, OSError is raised for a file that cannot be read and its subclass TraceError for one without a usable pair.
     """
-    seen: set[str] = set()
-    for path in paths:
-        tally = Tally(path)
-        try:
-            entries = read_document(path, _archives).log.entries
-            exchanges = _exchanges_of(entries, path, tally)
-            sessions = sessions_of(exchanges, format=NAME, name=stem(path), tally=tally, files=(path,), seen=seen)
-            if not sessions:
-                raise_nothing_found(path, tally, problems, "request to a known API with its response")
-        except OSError as error:
-            tell_or_raise(error, path, problems)
-        else:
-            yield from sessions
+    captures = [(path, stem(path)) for path in paths]
+    wanted = "request to a known API with its response"
+    yield from read_captures(captures, problems, _exchanges_of, format=NAME, wanted=wanted)
 
 
-def _exchanges_of(entries: Sequence[msgspec.Raw], path: str, tally: Tally) -> Iterator[Exchange]:
+def _exchanges_of(path: str, tally: Tally) -> Iterator[Exchange]:
+    entries = read_document(path, _archives).log.entries
     for number, raw in enumerate(entries, 1):
         tally.rows += 1
         try:

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.body_prompts import BodyPrompts
 from traces.conventions import convention_told, provider_name, provider_of_model, usage_by
 from traces.export_rows import export_rows
 from traces.openai_usage import OpenAIUsage, openai_usage
-from traces.records import BadRow, Count, Tally, decode
+from traces.records import BadRow, Count, Tally, calls_in, decode
 from traces.stamps import nanoseconds
 from traces.usage import ABSENT, SentUsage, usage_of
 
@@ -79,30 +79,26 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 
 def _session(path: str, seen: set[str]) -> Session:
-    tally = Tally(path)
-    assembly = Assembly(stem(path), NAME, tally)
-    assembly.files.append(path)
-    calls: list[tuple[Request, bytes]] = []
-    for raw in export_rows(path, _rows):
-        tally.rows += 1
-        try:
-            row = raw.checked()
-            cached = bool(row.cache_hit) or (row.cache_reference_id or "") not in NO_REFERENCE
-            if cached or (row.response_status or 0) >= 400:
-                tally.not_billable += 1
-            elif row.request_id is not None and row.request_id in seen:
-                tally.duplicate += 1
-            else:
-                request = _request(row, Source(path, raw.line))
-                seen.update(() if row.request_id is None else (row.request_id,))
-                calls.append((request, _body(row.request_body)))
-        except BadRow as bad:
-            tally.skip(raw.line, bad)
+    assembly = Assembly.of_file(path, NAME)
+    tally = assembly.tally
+    calls = calls_in(
+        export_rows(path, _rows),
+        tally,
+        lambda row, line: (_request(row, Source(path, line)), _body(row.request_body)),
+        billed=_is_billed,
+        seen=seen,
+        id_of=lambda row: row.request_id,
+    )
     prompts = BodyPrompts()
     for request, body in sorted(calls, key=lambda call: call[0].start or 0):
         assembly.add(_with_prompt(request, body, prompts, tally))
     whole = all(request.prompt is not None for request in assembly.requests)
     return assembly.build("full" if whole else "usage")
+
+
+def _is_billed(row: _Row) -> bool:
+    cached = bool(row.cache_hit) or (row.cache_reference_id or "") not in NO_REFERENCE
+    return not cached and (row.response_status or 0) < 400
 
 
 def _with_prompt(request: Request, body: bytes, prompts: BodyPrompts, tally: Tally) -> Request:

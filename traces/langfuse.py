@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from agentsim.session import Problem, Request, Session, Source
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.conventions import Conventions, convention_told, provider_of_model, usage_by
 from traces.export_rows import add_in_order, export_rows
-from traces.records import BadRow, Tally, counter
+from traces.records import BadRow, calls_in, counter
 from traces.stamps import nanoseconds
 
 NAME = "langfuse"
@@ -67,26 +67,21 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 
 def _session(path: str, seen: set[str]) -> Session:
-    tally = Tally(path)
-    assembly = Assembly(stem(path), NAME, tally)
-    assembly.files.append(path)
+    assembly = Assembly.of_file(path, NAME)
+    tally = assembly.tally
     rows: list[tuple[int, _Row, _Counters]] = []
     conventions = Conventions()
-    for raw in export_rows(path, _rows):
-        tally.rows += 1
-        try:
-            row = raw.checked()
-            if row.type != "GENERATION" or row.level == "ERROR":
-                tally.not_billable += 1
-            elif row.id is not None and row.id in seen:
-                tally.duplicate += 1
-            else:
-                counters = _Counters(row)
-                seen.update(() if row.id is None else (row.id,))
-                rows.append((raw.line, row, counters))
-                conventions.learn("", counters.told)
-        except BadRow as bad:
-            tally.skip(raw.line, bad)
+    calls = calls_in(
+        export_rows(path, _rows),
+        tally,
+        lambda row, line: (line, row, _Counters(row)),
+        billed=lambda row: row.type == "GENERATION" and row.level != "ERROR",
+        seen=seen,
+        id_of=lambda row: row.id,
+    )
+    for line, row, counters in calls:
+        rows.append((line, row, counters))
+        conventions.learn("", counters.told)
     requests = []
     for line, row, counters in rows:
         try:

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.conventions import input_includes_cached, provider_name, provider_of_model
 from traces.export_rows import add_in_order, export_rows
-from traces.records import BadRow, Tally, counter
+from traces.records import BadRow, calls_in, counter
 from traces.stamps import nanoseconds
 
 NAME = "langsmith"
@@ -56,27 +56,22 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 
 def _session(path: str, seen: set[str]) -> Session:
-    tally = Tally(path)
-    assembly = Assembly(stem(path), NAME, tally)
-    assembly.files.append(path)
-    requests = []
-    for raw in export_rows(path, _rows):
-        tally.rows += 1
-        try:
-            row = raw.checked()
-            failed = bytes(row.error) not in (b"", b"null", b'""')
-            if row.run_type != "llm" or (failed and not row.outputs):
-                tally.not_billable += 1
-            elif row.id is not None and row.id in seen:
-                tally.duplicate += 1
-            else:
-                request = _request(row, Source(path, raw.line))
-                seen.update(() if row.id is None else (row.id,))
-                requests.append(request)
-        except BadRow as bad:
-            tally.skip(raw.line, bad)
-    add_in_order(assembly, requests)
+    assembly = Assembly.of_file(path, NAME)
+    calls = calls_in(
+        export_rows(path, _rows),
+        assembly.tally,
+        lambda row, line: _request(row, Source(path, line)),
+        billed=_is_billed,
+        seen=seen,
+        id_of=lambda row: row.id,
+    )
+    add_in_order(assembly, calls)
     return assembly.build("usage")
+
+
+def _is_billed(row: _Row) -> bool:
+    failed = bytes(row.error) not in (b"", b"null", b'""')
+    return row.run_type == "llm" and (not failed or bool(row.outputs))
 
 
 def _request(row: _Row, source: Source) -> Request:

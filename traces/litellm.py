@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.conventions import input_includes_cached, provider_name, provider_of_model
 from traces.export_rows import add_in_order
-from traces.records import BadRow, Tally, counter, rows_of
+from traces.records import calls_in, counter, rows_of
 from traces.stamps import nanoseconds, unix_nanoseconds
 
 NAME = "litellm"
@@ -43,34 +43,32 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 
 def _session(path: str, seen: set[str]) -> Session:
-    tally = Tally(path)
-    assembly = Assembly(stem(path), NAME, tally)
-    assembly.files.append(path)
-    requests: list[Request] = []
-    for raw in rows_of(path, _rows):
-        tally.rows += 1
-        try:
-            row = raw.checked()
-            id = _text(row, "request_id", "id") or f"#{raw.line}"
-            if row.get("cache_hit") in (True, "True", "true") or row.get("status") == "failure":
-                tally.not_billable += 1
-            elif id in seen:
-                tally.duplicate += 1
-            else:
-                request = _request(row, id, Source(path, raw.line))
-                seen.add(id)
-                requests.append(request)
-        except BadRow as bad:
-            tally.skip(raw.line, bad)
-    add_in_order(assembly, requests)
+    assembly = Assembly.of_file(path, NAME)
+    calls = calls_in(
+        rows_of(path, _rows),
+        assembly.tally,
+        lambda row, line: _request(row, Source(path, line)),
+        billed=_is_billed,
+        seen=seen,
+        id_of=_id,
+    )
+    add_in_order(assembly, calls)
     return assembly.build("usage")
 
 
-def _request(row: Json, id: str, source: Source) -> Request:
+def _is_billed(row: Json) -> bool:
+    return row.get("cache_hit") not in (True, "True", "true") and row.get("status") != "failure"
+
+
+def _id(row: Json) -> str | None:
+    return _text(row, "request_id", "id")
+
+
+def _request(row: Json, source: Source) -> Request:
     model = _text(row, "model") or ""
     start, end, first = (_time(row.get(name)) for name in ("startTime", "endTime", "completionStartTime"))
     return Request(
-        id=id,
+        id=_id(row) or f"#{source.line}",
         lane=_text(row, "session_id", "trace_id") or MAIN,
         model=model.rpartition("/")[2],
         provider=provider_name(_text(row, "custom_llm_provider"), provider_of_model(model)),

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, read_each, stem
-from traces.records import BadRow, Tally, rows_of
+from traces.assembly import MAIN, Assembly, read_each
+from traces.export_rows import add_in_order
+from traces.records import calls_in, rows_of
 from traces.stamps import unix_nanoseconds
 from traces.text_prompts import TextPrompts
 
@@ -45,32 +46,23 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 
 def _session(path: str) -> Session:
-    tally = Tally(path)
-    assembly = Assembly(stem(path), NAME, tally)
-    assembly.files.append(path)
+    assembly = Assembly.of_file(path, NAME)
     prompts = TextPrompts()
-    requests: list[Request] = []
-    for raw in rows_of(path, _rows):
-        tally.rows += 1
-        try:
-            row = raw.checked()
-        except BadRow as bad:
-            tally.skip(raw.line, bad)
-            continue
-        lane = row.session_id or MAIN
-        requests.append(
-            Request(
-                id=f"#{raw.line}",
-                lane=lane,
-                model="",
-                provider="engine",
-                start=unix_nanoseconds(bytes(row.timestamp)),
-                prompt=prompts.prompt(row.input, lane),
-                usage=Usage(),
-                source=Source(path, raw.line),
-            )
-        )
+    calls = calls_in(rows_of(path, _rows), assembly.tally, lambda row, line: _request(row, prompts, Source(path, line)))
     # Calls that ran side by side stand in the order in which they ended.
-    for request in sorted(requests, key=lambda request: request.start or 0):
-        assembly.add(request)
+    add_in_order(assembly, calls)
     return assembly.build("messages")
+
+
+def _request(row: _Row, prompts: TextPrompts, source: Source) -> Request:
+    lane = row.session_id or MAIN
+    return Request(
+        id=f"#{source.line}",
+        lane=lane,
+        model="",
+        provider="engine",
+        start=unix_nanoseconds(bytes(row.timestamp)),
+        prompt=prompts.prompt(row.input, lane),
+        usage=Usage(),
+        source=source,
+    )

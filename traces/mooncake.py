@@ -15,7 +15,7 @@ import msgspec
 
 from agentsim.prompt import Prompt
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.block_prompts import BlockPrompts
 from traces.block_rows import BlockRow, BlockTrace, checked
 from traces.records import BadRow, Count, Tally, rows_of
@@ -85,9 +85,8 @@ def _rows_of(path: str, size: int | None, tally: Tally) -> Iterator[tuple[int, _
 
 
 def _session(path: str) -> Session:
-    tally = Tally(path)
-    assembly = Assembly(stem(path), NAME, tally)
-    assembly.files.append(path)
+    assembly = Assembly.of_file(path, NAME)
+    tally = assembly.tally
     made: BlockPrompts | None = None
     latest: dict[int, tuple[list[int], Prompt]] = {}  # by the first block: what begins alike shares its front
     for line, row, size in _rows_of(path, None, tally):

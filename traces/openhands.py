@@ -17,10 +17,11 @@ import msgspec
 
 from agentsim.session import Problem, Request, Session, Source, Usage
 from traces.assembly import MAIN, Assembly, refuse_empty, stem
+from traces.captures import raise_nothing_found
 from traces.chat_bodies import messages_body
 from traces.conventions import input_includes_cached, is_empty, provider_of_model
 from traces.documents import document_bytes, parse_document
-from traces.exchanges import Exchange, raise_nothing_found, sessions_of
+from traces.exchanges import Exchange, sessions_of
 from traces.records import BadRow, Count, Tally, counter, decode, rows_of, tell_or_raise
 from traces.replies import Reply
 from traces.stamps import unix_nanoseconds

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.conventions import (
     Convention,
     Conventions,
@@ -118,9 +118,8 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 
 def _session(path: str, seen: set[str]) -> Session:
-    tally = Tally(path)
-    assembly = Assembly(stem(path), NAME, tally)
-    assembly.files.append(path)
+    assembly = Assembly.of_file(path, NAME)
+    tally = assembly.tally
     calls: list[tuple[Request, _Counters | None]] = []
     conventions = Conventions()
     for raw in rows_of(path, _exports):

@@ -8,7 +8,6 @@ part of the input. Times and ids are taken where they have a usual name, and are
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 
@@ -16,10 +15,12 @@ import msgspec
 
 from agentsim.session import Problem, Session, Source
 from traces import openai_replies
-from traces.exchanges import Api, Exchange, raise_nothing_found, sessions_of
+from traces.assembly import stem
+from traces.captures import read_captures
+from traces.exchanges import Api, Exchange
 from traces.headers import Told, told_by
 from traces.openai_replies import Answered
-from traces.records import BadRow, Tally, decode, rows_of, tell_or_raise
+from traces.records import BadRow, Tally, calls_in, decode, rows_of
 from traces.replies import read_message
 from traces.sse import read_events, read_stream
 from traces.stamps import nanoseconds, unix_nanoseconds
@@ -77,28 +78,13 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
     What is wrong with a file is told in ``problems``; without that list, OSError is raised for a file that cannot be
     read and its subclass TraceError for one without a usable pair.
     """
-    seen: set[str] = set()
-    for path in paths:
-        tally = Tally(path)
-        try:
-            exchanges = _exchanges_of(path, tally)
-            name = os.path.splitext(os.path.basename(path))[0]
-            sessions = sessions_of(exchanges, format=NAME, name=name, tally=tally, files=(path,), seen=seen)
-            if not sessions:
-                raise_nothing_found(path, tally, problems, "request to a known API with its response or usage")
-        except OSError as error:
-            tell_or_raise(error, path, problems)
-        else:
-            yield from sessions
+    captures = [(path, stem(path)) for path in paths]
+    wanted = "request to a known API with its response or usage"
+    yield from read_captures(captures, problems, _exchanges_of, format=NAME, wanted=wanted)
 
 
 def _exchanges_of(path: str, tally: Tally) -> Iterator[Exchange]:
-    for raw in rows_of(path, _fields):
-        tally.rows += 1
-        try:
-            yield exchange_of(raw.checked(), Source(path, raw.line))
-        except BadRow as bad:
-            tally.skip(raw.line, bad)
+    yield from calls_in(rows_of(path, _fields), tally, lambda row, line: exchange_of(row, Source(path, line)))
 
 
 def exchange_of(row: Fields, source: Source) -> Exchange:

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.conventions import input_includes_cached, is_empty
-from traces.records import BadRow, Count, Tally, rows_of
+from traces.records import BadRow, Count, rows_of
 from traces.stamps import nanoseconds
 
 NAME = "qwen-code"
@@ -63,9 +63,8 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 
 def _session(path: str, seen: set[str]) -> Session:
-    tally = Tally(path)
-    assembly = Assembly(stem(path), NAME, tally)
-    assembly.files.append(path)
+    assembly = Assembly.of_file(path, NAME)
+    tally = assembly.tally
     assembly.harness = "qwen-code"
     nearest: dict[str, str | None] = {}
     begun: int | None = None

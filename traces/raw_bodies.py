@@ -18,7 +18,8 @@ from hashlib import blake2b
 import msgspec
 
 from agentsim.session import Problem, Session, Source
-from traces.exchanges import Exchange, raise_nothing_found, sessions_of
+from traces.captures import read_captures
+from traces.exchanges import Exchange
 from traces.lines import MAX_LINE_BYTES, open_regular
 from traces.records import BadRow, Tally, decode, tell_or_raise
 from traces.replies import Reply, read_message
@@ -95,19 +96,14 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
     What is wrong is told in ``problems``; without that list, OSError is raised for a folder that cannot be
     read and its subclass TraceError for one without a usable pair.
     """
-    seen: set[str] = set()
-    for folder, files in _by_folder(paths, problems):
-        tally = Tally(folder)
-        try:
-            name = os.path.basename(os.path.abspath(folder))
-            exchanges = _paired(files, tally)
-            sessions = sessions_of(exchanges, format=NAME, name=name, tally=tally, files=(folder,), seen=seen)
-            if not sessions:
-                raise_nothing_found(folder, tally, problems, "Messages request with its response")
-        except OSError as error:
-            tell_or_raise(error, folder, problems)
-        else:
-            yield from sessions
+    folders = dict(_by_folder(paths, problems))
+    captures = [(folder, os.path.basename(os.path.abspath(folder))) for folder in folders]
+    wanted = "Messages request with its response"
+
+    def exchanges_of(folder: str, tally: Tally) -> Iterator[Exchange]:
+        return _paired(folders[folder], tally)
+
+    yield from read_captures(captures, problems, exchanges_of, format=NAME, wanted=wanted)
 
 
 def _by_folder(paths: Iterable[str], problems: list[Problem] | None) -> list[tuple[str, list[str]]]:

@@ -8,7 +8,7 @@ quotes the input.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -23,6 +23,7 @@ MAX_PROBLEMS = 100
 """How many problems are described one by one; the accounting counts them all."""
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 """A token count as a row may state it: a whole number from 0 to 2^53, written as a number."""
@@ -179,6 +180,39 @@ def rows_of(path: str, decoder: msgspec.json.Decoder[T]) -> Iterator[Row[T]]:
                 yield from _odd_rows(number, line, chunk.open_end and index == last, decoder)
             else:
                 yield Row(number, line, value, None)
+
+
+def calls_in(
+    rows: Iterable[Row[T]],
+    tally: Tally,
+    make: Callable[[T, int], R | None],
+    *,
+    billed: Callable[[T], bool] | None = None,
+    seen: set[str] | None = None,
+    id_of: Callable[[T], str | None] | None = None,
+) -> Iterator[R]:
+    """What ``make`` makes of each row and its line, where a row is a call; where each row went is counted.
+
+    A row is not billable that ``billed`` says no to or of which ``make`` makes ``None``; one whose id is in ``seen`` is
+    a copy. ``seen`` grows by the ids of rows that could be used. What is made is counted by whoever takes it in.
+    """
+    for raw in rows:
+        tally.rows += 1
+        try:
+            row = raw.checked()
+            id = None if id_of is None else id_of(row)
+            if billed is not None and not billed(row):
+                tally.not_billable += 1
+            elif seen is not None and id is not None and id in seen:
+                tally.duplicate += 1
+            elif (made := make(row, raw.line)) is None:
+                tally.not_billable += 1
+            else:
+                if seen is not None and id is not None:
+                    seen.add(id)
+                yield made
+        except BadRow as bad:
+            tally.skip(raw.line, bad)
 
 
 def _odd_rows(number: int, line: bytes, open_end: bool, decoder: msgspec.json.Decoder[T]) -> Iterator[Row[T]]:

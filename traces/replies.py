@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from agentsim.session import ProviderDiagnosis, Usage
+from agentsim.session import ProviderDiagnosis, Request, Usage
 from traces.records import BadRow, Count, decode
 from traces.usage import ABSENT, SentUsage, diagnosis_of, usage_of
 
@@ -39,6 +39,21 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     speed: str | None = None
     region: str | None = None
     output_final: bool = True
+
+
+def with_reply(request: Request, reply: Reply, *, whole: bool = True) -> Request:
+    """A request with what its response says beside the counters. ``whole`` is False for one that broke off."""
+    return msgspec.structs.replace(
+        request,
+        model=reply.model or request.model,
+        iterations=reply.iterations,
+        diagnosis=reply.diagnosis,
+        stop_reason=reply.stop_reason,
+        service_tier=reply.service_tier,
+        speed=reply.speed,
+        region=reply.region,
+        output_final=reply.output_final and whole,
+    )
 
 
 _message_decoder = msgspec.json.Decoder(SentMessage)

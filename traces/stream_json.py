@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.session import Problem, Request, Session, Source
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.conventions import is_empty
 from traces.documents import read_document
-from traces.records import BadRow, Count, Tally, decode, rows_of
+from traces.records import BadRow, Count, decode, rows_of
 from traces.stamps import nanoseconds
 from traces.usage import ABSENT, SentUsage, diagnosis_of, usage_of
 
@@ -74,9 +74,8 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 
 def _session(path: str, seen: set[str]) -> Session:
-    tally = Tally(path)
-    assembly = Assembly(stem(path), NAME, tally)
-    assembly.files.append(path)
+    assembly = Assembly.of_file(path, NAME)
+    tally = assembly.tally
     assembly.harness = "claude-code"
     version: str | None = None
     waiting: dict[str, tuple[int, _Line, _Message]] = {}

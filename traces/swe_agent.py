@@ -18,7 +18,7 @@ import msgspec
 from agentsim.bodies import BodyError, MessagesReader
 from agentsim.prompt import Prompt
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.chat_bodies import messages_parts
 from traces.conventions import input_includes_cached, provider_of_model
 from traces.documents import read_document
@@ -54,9 +54,8 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 def _session(path: str) -> Session:
     document = read_document(path, _anything)
-    tally = Tally(path)
-    assembly = Assembly(stem(path), NAME, tally)
-    assembly.files.append(path)
+    assembly = Assembly.of_file(path, NAME)
+    tally = assembly.tally
     history = document.get("history")
     mini = not isinstance(history, list)
     history = document.get("messages") if mini else history

@@ -15,11 +15,12 @@ import msgspec
 
 from agentsim.session import Problem, Session, Source
 from traces.assembly import stem
-from traces.exchanges import Api, Exchange, api_of, raise_nothing_found, sessions_of
+from traces.captures import read_captures
+from traces.exchanges import Api, Exchange, api_of
 from traces.har import read_answered
 from traces.headers import told_by
 from traces.lines import open_regular
-from traces.records import BadRow, Tally, TraceError, tell_or_raise
+from traces.records import BadRow, Tally, TraceError
 
 NAME = "vcr-cassette"
 DESCRIPTION = "VCR cassettes (YAML) with Messages, Chat Completions or Responses calls; needs PyYAML"
@@ -44,18 +45,9 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
     The line of a source is the number of the exchange. What is wrong with a file is told in ``problems``; without that
     list, OSError is raised for a file that cannot be read and its subclass TraceError for one without a usable pair.
     """
-    seen: set[str] = set()
-    for path in paths:
-        tally = Tally(path)
-        try:
-            exchanges = _exchanges_of(_interactions(path), path, tally)
-            sessions = sessions_of(exchanges, format=NAME, name=stem(path), tally=tally, files=(path,), seen=seen)
-            if not sessions:
-                raise_nothing_found(path, tally, problems, "request to a known API with its response")
-        except OSError as error:
-            tell_or_raise(error, path, problems)
-        else:
-            yield from sessions
+    captures = [(path, stem(path)) for path in paths]
+    wanted = "request to a known API with its response"
+    yield from read_captures(captures, problems, _exchanges_of, format=NAME, wanted=wanted)
 
 
 def _interactions(path: str) -> list[Any]:
@@ -94,8 +86,8 @@ def _is_endless(document: object) -> bool:
     return False
 
 
-def _exchanges_of(interactions: Sequence[Any], path: str, tally: Tally) -> Iterator[Exchange]:
-    for number, interaction in enumerate(interactions, 1):
+def _exchanges_of(path: str, tally: Tally) -> Iterator[Exchange]:
+    for number, interaction in enumerate(_interactions(path), 1):
         tally.rows += 1
         try:
             request, response = _part(interaction, "request"), _part(interaction, "response")

@@ -15,7 +15,7 @@ import msgspec
 
 from agentsim.prompt import Prompt
 from agentsim.session import Problem, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, read_each, stem
+from traces.assembly import MAIN, Assembly, read_each
 from traces.block_prompts import BlockPrompts
 from traces.block_rows import BlockRow, BlockTrace, checked
 from traces.documents import read_document
@@ -66,9 +66,8 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
 def _session(path: str) -> Session:
     trace = _trace(path)
-    tally = Tally(path)
-    assembly = Assembly(trace.id or stem(path), NAME, tally)
-    assembly.files.append(path)
+    assembly = Assembly.of_file(path, NAME, trace.id)
+    tally = assembly.tally
     _Sessions(path, trace.block_size, tally, assembly).take(trace.requests, MAIN, 0)
     return assembly.build("messages")
 

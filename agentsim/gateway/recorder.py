@@ -159,7 +159,7 @@ class Recorder:
         request = Request(
             id=placed.id,
             lane=placed.lane,
-            model=reply.model or asked.model,
+            model=asked.model,
             start=start,
             provider=asked.provider,
             parent=placed.parent,
@@ -169,14 +169,8 @@ class Recorder:
             prompt=prompt,
             settings=asked.settings,
             usage=usage,
-            iterations=reply.iterations,
-            diagnosis=reply.diagnosis,
-            stop_reason=reply.stop_reason,
-            service_tier=reply.service_tier,
-            speed=reply.speed,
-            region=reply.region,
-            output_final=reply.output_final and answered.whole,
         )
+        request = replies.with_reply(request, reply, whole=answered.whole)
         if placed.after_compaction:
             self.sessions.tell(conversation, marker("compaction", placed.lane, start, request))
         conversation.use(placed)

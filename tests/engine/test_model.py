@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -40,8 +41,8 @@ def scores(model: Model, text: list[int], cuts: list[int], pages: list[int], poo
 
 @pytest.mark.parametrize("changes", [{}, {"rope_interleaved": True}, {"window": 9}, {"rope_factors": (1.0, 1, 2, 4)}])
 @pytest.mark.parametrize("row_by_row", [False, True])
-def test_equals_a_dense_loop(changes: dict[str, object], row_by_row: bool) -> None:
-    config = replace(TINY, **changes)  # type: ignore[arg-type]
+def test_equals_a_dense_loop(changes: dict[str, Any], row_by_row: bool) -> None:
+    config = replace(TINY, **changes)
     weights = tiny_weights(config=config)
     text = tokens(50)
     ours = scores(Model(weights, torch.float64, row_by_row=row_by_row), text, [20, 21, 40], [7, 2, 3, 0])
@@ -145,6 +146,7 @@ def test_refusals() -> None:
         Model(short)
     with pytest.raises(WeightsError, match=r"norm is \(3,\), not \(32,\)"):
         Model(Weights(TINY, {**weights.tensors, "norm": torch.ones(3)}, b""))
-    for change in ({"kv_heads": 3}, {"head_dim": 7}, {"layers": 0}, {"dim": 1 << 40}, {"window": 0}):
+    changes: list[dict[str, Any]] = [{"kv_heads": 3}, {"head_dim": 7}, {"layers": 0}, {"dim": 1 << 40}, {"window": 0}]
+    for change in changes:
         with pytest.raises(ValueError):
             replace(TINY, **change)

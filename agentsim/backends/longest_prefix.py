@@ -3,7 +3,8 @@
 request asks for the long lifetime where the provider lets it choose (``ttl_chosen``).
 
 A prefix ends where a block ends: what two blocks have in common inside is not counted, because a prompt does not tell.
-Each prefix lives from its last use; reading a longer one uses it too.
+Each prefix lives from its last use; reading a longer one uses it too. Where use does not prolong a life (rule
+``refresh``: ``none``), it lives from when it was kept.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class LongestPrefixProvider(InOrder):
         runs = self._runs.setdefault(_key(request, rules), {})
         life = _life(request, prompt, rules)
         found, length = _find(runs, prompt, now)
-        run = found
+        run = found if rules.refresh != "none" else None
         while run is not None and run.used < now:
             run.used = now
             run = run.before

@@ -110,6 +110,8 @@ class ModeledProvider:
         breakpoints = prompt.breakpoints
         if len(breakpoints) > 1 and any(a.position > b.position for a, b in pairwise(breakpoints)):
             breakpoints = tuple(sorted(breakpoints, key=_position))
+        if any(marker.ttl > rules.ttl_long for marker in breakpoints):
+            breakpoints = tuple(_within(marker, rules.ttl_long) for marker in breakpoints)
         rejected = None
         marked: frozenset[int] = frozenset()
         declined = False
@@ -155,7 +157,7 @@ class ModeledProvider:
         store = self.store_of(request)
         rules = asked.rules
         if hit is not None and rules.refresh != "none":
-            store.touch(asked.address, hit, now, asked.used)
+            store.touch(asked.address, hit, now, asked.used, ancestors=rules.refresh == "ancestors")
         written = []
         read_length = 0 if hit is None else hit.length
         after = hit
@@ -167,7 +169,7 @@ class ModeledProvider:
                 # Everything up to the hit is in the cache: an entry here costs nothing, and a living one is refreshed.
                 known = asked.address.space_at(length).entries.get(asked.address.chain(length))
                 if known is not None and store.alive(known, now):
-                    if rules.refresh != "none":
+                    if rules.refresh == "ancestors":
                         store.refresh(known, asked.used)
                     continue
             entry = store.write(
@@ -237,8 +239,7 @@ class ModeledProvider:
         if found is None:
             store = self._stores.get(request.provider)
             if store is None:
-                ancestors = rules.refresh == "ancestors"
-                store = self._stores[request.provider] = PrefixStore(refresh_ancestors=ancestors)
+                store = self._stores[request.provider] = PrefixStore()
             tools, system, messages = identities_of(request, rules, self._scope)
             found = store.space(tools), store.space(system), store.space(messages)
             self._known_spaces[key] = found
@@ -282,6 +283,11 @@ def identities_of(request: Request, rules: ProviderRules, scope: str) -> Sequenc
 
 def _position(marker: Breakpoint) -> int:
     return marker.position
+
+
+def _within(marker: Breakpoint, longest: int) -> Breakpoint:
+    """A breakpoint with the longest lifetime that its model offers, where it asks for a longer one."""
+    return marker if marker.ttl <= longest else Breakpoint(marker.position, longest)
 
 
 def _is_out_of_order(breakpoints: Sequence[Breakpoint], short: int) -> bool:

@@ -189,14 +189,17 @@ class PrefixStore:
                 return entry
         return None
 
-    def touch(self, address: Address, entry: Entry, now: int, used: int) -> None:
-        """Refresh an entry that a request reads at ``now``, and its ancestors: their lifetime counts from ``used``."""
+    def touch(self, address: Address, entry: Entry, now: int, used: int, *, ancestors: bool = True) -> None:
+        """Refresh an entry that a request reads at ``now``: its lifetime counts from ``used``.
+
+        That of its ancestors does, too, unless ``ancestors`` is False: models of one provider may differ in that.
+        """
         self._advance(now)
         if entry.dead:  # it was read all the same: the provider kept it longer than the rules say
             entry.dead = False
             entry.seen = len(entry.log.reads)
         entry.used = max(entry.used, used)
-        if self._refresh_ancestors:
+        if self._refresh_ancestors and ancestors:
             self._common.add(now, used, entry.length, address)
             if entry.log is not self._common:
                 entry.log.add(now, used, entry.length, address)

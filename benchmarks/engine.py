@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--weights", default=None)
     parser.add_argument("--prefix", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=None, help="default: what fits the machine now")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     loaded = load(options.weights, threads=options.threads)
@@ -67,7 +67,7 @@ def main() -> None:
     ratios = [one / other for one, other in zip(computed, cached, strict=True)]
     result = {
         "model": loaded.name,
-        "threads": options.threads,
+        "threads": loaded.threads,
         "load": round(os.getloadavg()[0], 2),
         "prefix": options.prefix,
         "new": NEW,
@@ -82,7 +82,7 @@ def main() -> None:
     if options.json:
         print(json.dumps(result))
         return
-    print(f"{loaded.name}, {loaded.precision}, {options.threads} thread(s), load {result['load']}")
+    print(f"{loaded.name}, {loaded.precision}, {loaded.threads} thread(s), load {result['load']}")
     print(
         f"first token: {result['computed_ms']} ms computed, {result['cached_ms']} ms with {options.prefix:,} tokens "
         f"cached and {NEW} new ones: {result['first_token_ratio']} times faster {result['first_token_ratios']}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from engine.model import Model
+from engine.threads import use_threads
 from engine.trace_tokens import Bytes, Encoder
 from engine.weights.find import TINY_NAME, find_model, load_weights
 
@@ -44,22 +45,23 @@ class Loaded:
         return self.model.config.kv_numbers_per_token() * self.model.dtype.itemsize
 
 
-def load(named: str | None = None, precision: str = "float32", threads: int = 1, device: str | None = None) -> Loaded:
+def load(
+    named: str | None = None, precision: str = "float32", threads: int | None = None, device: str | None = None
+) -> Loaded:
     """The model that is meant: ``None`` for the installed one, ``tiny`` for the seeded one, or a file or folder.
 
-    ``threads`` is how many torch computes with. One is the default because it is the safe choice: two threads on two
-    cores that others use too wait for each other at every step, and are then up to twenty times slower than one.
-    Without ``device`` a CUDA device is used where there is one. Raises engine.weights.weights.WeightsError.
+    ``threads`` is how many torch computes with; ``None`` takes what fits the machine now (see engine.threads). Without
+    ``device`` a CUDA device is used where there is one. Raises engine.weights.weights.WeightsError.
     """
-    torch.set_num_threads(threads)
+    chosen = use_threads(threads).count
     place = device or ("cuda" if torch.cuda.is_available() else "cpu")
     model = Model(load_weights(named), DTYPES[precision], place)
     if named == TINY_NAME:
-        return Loaded(model, Bytes(), marks=False, threads=threads)
+        return Loaded(model, Bytes(), marks=False, threads=chosen)
     path = find_model(named)
     if path.is_dir():
-        return Loaded(model, None, marks=False, threads=threads)
+        return Loaded(model, None, marks=False, threads=chosen)
     from engine.tokenizer import Tokenizer
 
     tokenizer = Tokenizer.from_gguf(path)
-    return Loaded(model, tokenizer, marks=MARK in tokenizer.special, threads=threads)
+    return Loaded(model, tokenizer, marks=MARK in tokenizer.special, threads=chosen)

@@ -85,6 +85,7 @@ def replay_on_engine(
     memory: int = 4 * GIB,
     cold: bool = True,
     step_tokens: int = 512,
+    paranoid: bool = False,
 ) -> EngineReplay:
     """Replay a session's requests at their recorded times, one after the other.
 
@@ -127,6 +128,7 @@ def replay_on_engine(
         page_size=page,
         keep_generated=False,
         step_tokens=step_tokens,
+        paranoid=paranoid,
     )
     backend = EngineBackend(engine, _Written(writer, known), new_tokens=new_tokens, capacity=kept)
     _warm_up(engine)

@@ -34,11 +34,11 @@ class Speaker:
     tokenizer.
     """
 
-    def __init__(self, loaded: Loaded, *, pages: int, most: int = 256) -> None:
+    def __init__(self, loaded: Loaded, *, pages: int, most: int = 256, paranoid: bool = False) -> None:
         if loaded.encoder is None:
             raise ValueError(f"{loaded.name} comes without a tokenizer: it can neither read nor write text")
         self.name = loaded.name
-        self.engine = Engine(loaded.model, pages=pages)
+        self.engine = Engine(loaded.model, pages=pages, paranoid=paranoid)
         self._encoder: Encoder = loaded.encoder
         self._spoken = Spoken(loaded.encoder, loaded.model.config.vocab, marks=loaded.marks)
         self._most = most

@@ -142,7 +142,9 @@ def voice_of(options: Mapping[str, Any]) -> Voice:
         from engine.speaker import Speaker
 
         try:
-            return Voice(Speaker(loaded, pages=loaded.pages_in(options["memory"] * 2**20), most=options["new_tokens"]))
+            pages = loaded.pages_in(options["memory"] * 2**20)
+            speaker = Speaker(loaded, pages=pages, most=options["new_tokens"], paranoid=options["paranoid"])
+            return Voice(speaker)
         except ValueError as error:
             raise Failure(str(error), remedy="give --weights a GGUF file", code=ExitCode.USAGE) from None
 

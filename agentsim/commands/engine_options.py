@@ -25,7 +25,11 @@ _MODEL_OPTIONS = (
         show_default=True,
         help="What the model computes in.",
     ),
-    click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Threads of PyTorch."),
+    click.option(
+        "--threads",
+        type=click.IntRange(1, 256),
+        help="Threads of PyTorch. Default: one for each core that is idle now.",
+    ),
 )
 
 backend_option: Decorator = click.option(
@@ -36,6 +40,11 @@ backend_option: Decorator = click.option(
     help="What answers: the provider's rules, or a real model on this machine.",
 )
 """Which backend a command runs on."""
+
+paranoid_option: Decorator = click.option(
+    "--paranoid", is_flag=True, help="On the engine: check all books of pages and prefixes after every step."
+)
+"""Whether the engine checks itself."""
 
 
 def model_options(function: Function) -> Function:

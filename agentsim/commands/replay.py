@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from agentsim.commands.command import Command, json_option, paths_argument, strict_option
-from agentsim.commands.engine_options import backend_option, model_options
+from agentsim.commands.engine_options import backend_option, model_options, paranoid_option
 from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
@@ -60,6 +60,7 @@ EXAMPLES = (
 @click.option(
     "--capacity", type=click.IntRange(0), metavar="TOKENS", help="On the engine: what the cache keeps. Default: all."
 )
+@paranoid_option
 @strict_option
 @rules_option
 def command(
@@ -137,6 +138,7 @@ def replay_on_engine(session: Session, as_json: bool, options: dict[str, Any]) -
             how=options["tokens"],
             scale=options["scale"],
             capacity=options["capacity"],
+            paranoid=options["paranoid"],
         )
     if as_json:
         from agentsim.report.as_json import write_document

@@ -16,7 +16,7 @@ from agentsim.commands.endpoint_options import (
     fail_on_option,
     trace_options,
 )
-from agentsim.commands.engine_options import backend_option, model_options
+from agentsim.commands.engine_options import backend_option, model_options, paranoid_option
 from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode
 
@@ -35,6 +35,7 @@ EXAMPLES = (
 @emulation_options
 @backend_option
 @model_options
+@paranoid_option
 @click.option(
     "--new-tokens",
     type=click.IntRange(1, 100_000),

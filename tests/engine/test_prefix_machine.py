@@ -6,6 +6,7 @@ is given up. Moves of data fail before or after they happen, at random.
 
 from __future__ import annotations
 
+import os
 import random
 
 import pytest
@@ -18,6 +19,7 @@ from engine.pages import OutOfPages, PagePool
 from engine.prefix import PrefixCache
 
 BLOCK = 2
+EXAMPLES = 50_000 if os.environ.get("LONG_TESTS") else 500
 ROOT = root_digest(b"weights")
 
 
@@ -366,12 +368,14 @@ def digest(prefix):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600 if EXAMPLES == 500 else 0)
 @pytest.mark.parametrize("part", range(2))
 def test_any_interleaving(part):
-    """2 x 500 runs of 100 steps: 100,000 steps, and all invariants after each."""
+    """2 x 500 runs of 100 steps: 100,000 steps, and all invariants after each. LONG_TESTS=1 takes a hundred times as
+    many."""
 
     class Machine(PoolMachine):
         pass
 
     Machine.part = part  # other dice than the other part's
-    run_state_machine_as_test(Machine, settings=settings(max_examples=500, stateful_step_count=100))
+    run_state_machine_as_test(Machine, settings=settings(max_examples=EXAMPLES, stateful_step_count=100))

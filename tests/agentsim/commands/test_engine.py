@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="the extra 'engine' is not installed")
 from agentsim.cli import main
 from agentsim.report.exits import ExitCode
 
-BENCH = ["engine", "bench", "--weights", "tiny", "--prefix", "320"]
+BENCH = ["engine", "bench", "--weights", "tiny", "--threads", "1", "--prefix", "320"]
 
 
 def test_the_table_names_all_eight(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from agentsim.report.exits import ExitCode
 
 SAMPLES = Path(__file__).resolve().parents[3] / "traces" / "samples"
 ATLAS = str(SAMPLES / "atlas-14.jsonl")
-ENGINE = ["--backend", "engine", "--weights", "tiny", "--scale", "0.01", "--new-tokens", "3"]
+ENGINE = ["--backend", "engine", "--weights", "tiny", "--threads", "1", "--scale", "0.01", "--new-tokens", "3"]
 
 
 def test_predicted_stands_beside_measured(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,7 +31,7 @@ def test_predicted_stands_beside_measured(capsys: pytest.CaptureFixture[str], mo
 
 
 def test_the_same_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["replay", ATLAS, *ENGINE, "--json"]) == ExitCode.OK
+    assert main(["replay", ATLAS, *ENGINE, "--paranoid", "--json"]) == ExitCode.OK
     document = json.loads(capsys.readouterr().out)
     assert document["agreeing"] == 14
     assert document["rows"][1]["predicted"] == document["rows"][1]["measured"] == 80

@@ -31,6 +31,9 @@ LEAST_READS = 12
 LEAST_RETURNS = 5
 """Returns in a span without which no loss is written into an override."""
 
+LEAST_FLOOR = 5
+"""A base prefix is named where one of so many losses, or more, left just that."""
+
 _MOSTLY = (98, 100)
 _Z = 1.959964
 
@@ -243,7 +246,7 @@ def _floors(floors: Sequence[tuple[str, str, str, int]]) -> tuple[Floor, ...]:
         mine = [item for item in floors if item[1] == model]
         counts = Counter(tokens for _, _, _, tokens in mine)
         tokens, times = min(counts.items(), key=lambda item: (-item[1], item[0]))
-        if times > 1:
+        if times > 1 and times * LEAST_FLOOR >= len(mine):
             sessions = len({session for _, _, session, size in mine if size == tokens})
             found.append(Floor(model=model, tokens=tokens, times=times, sessions=sessions, losses=len(mine)))
     return tuple(found)

@@ -21,7 +21,7 @@ EXAMPLES = (
     ("agentsim live run.jsonl", "What would be sent, and what it would cost. Nothing is."),
     ("agentsim live run.jsonl --live --speed 10", "Send it, ten times as fast as recorded. Says the cost, and asks."),
     (
-        "agentsim live run.jsonl --api openai --base-url http://gpu:8000/v1 --rules vllm --model my-model --live",
+        "agentsim live run.jsonl --live --api openai --rules vllm --base-url http://gpu:8000/v1",
         "Against a server of your own.",
     ),
 )
@@ -69,6 +69,7 @@ def command(
     from agentsim.commands.live_options import account_of, confirm, need_client
     from agentsim.live.run import CannotReplay, plan_of
     from agentsim.report.live import write_plan
+    from agentsim.report.notices import tell_problems
     from agentsim.report.paper import Paper
 
     check_trace(out, force)
@@ -91,6 +92,7 @@ def command(
         raise Failure(f"it cannot be sent: {error}", file=paths[0], remedy=remedy) from None
     except ValueError as error:
         raise Failure(str(error), remedy="see --rules", code=ExitCode.USAGE) from None
+    tell_problems(problems, listed_by="'agentsim replay --json'")
     write_plan(Paper.on(sys.stdout), plan, account.host, _gaps(plan, speed))
     if not live:
         Paper.on(sys.stdout).line("Nothing was sent; --live sends it.")

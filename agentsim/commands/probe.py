@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agentsim.providers import ProviderRules
 
 EXAMPLES = (
-    ("agentsim probe", "The four requests, against the emulated endpoint: what they look like, for nothing."),
+    ("agentsim probe", "Four requests to the emulated endpoint: what they look like, for nothing."),
     ("agentsim probe --floor --lookback --visibility --ttl", "Measure each rule of the emulated provider."),
     ("agentsim probe --live --model claude-haiku-4-5 --out probe.jsonl", "Your own account. Says the cost, and asks."),
 )

@@ -31,7 +31,10 @@ _SUMS = ("requests", "fresh", "written", "read", "output", "cost", "unpriced", "
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """What belongs to one value of a dimension. Money in dollars. By cause, only the misses have figures."""
+    """What belongs to one value of a dimension. Money in dollars; ``None`` where nothing in it has a known price.
+
+    By cause, only the misses have figures.
+    """
 
     name: str
     requests: int | None
@@ -43,7 +46,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     unpriced: int | None
     misses: int
     lost: int
-    lost_cost: Decimal
+    lost_cost: Decimal | None
 
 
 class PolicyLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,19 +169,20 @@ def _by_cause(misses: pa.Table) -> tuple[Group, ...]:
 
 
 def _group(name: str | None, sums: dict[str, Any]) -> Group:
-    return Group(
-        name=name or "",
-        **{
-            **sums,
-            "misses": sums["misses"] or 0,
-            "lost": sums["lost"] or 0,
-            "lost_cost": sums["lost_cost"] or Decimal(0),
-        },
-    )
+    misses = sums["misses"] or 0
+    lost_cost = sums["lost_cost"]
+    if sums["requests"] and sums["unpriced"] == sums["requests"]:
+        sums = {**sums, "cost": None}
+        lost_cost = None
+    elif lost_cost is None and not misses:
+        lost_cost = Decimal(0)
+    return Group(name=name or "", **{**sums, "misses": misses, "lost": sums["lost"] or 0, "lost_cost": lost_cost})
 
 
 def _sorted(groups: Any) -> tuple[Group, ...]:
-    return tuple(sorted(groups, key=lambda group: (-group.lost_cost, -group.lost, -(group.cost or 0), group.name)))
+    return tuple(
+        sorted(groups, key=lambda group: (-(group.lost_cost or 0), -group.lost, -(group.cost or 0), group.name))
+    )
 
 
 def _lost_by_session(misses: pa.Table) -> list[Decimal]:

@@ -60,7 +60,8 @@ def _write_foreseen(paper: Paper, agreement: Agreement) -> None:
         (seen.losses, "lost as foreseen: expired, out of the lookback's reach, or compacted"),
         (seen.others, "otherwise; each has its verdict"),
     ):
-        paper.line(f"  {count:>7,}  {figures.per_cent(count, seen.requests):>6} %  {words}")
+        share = f"  {count:>7,}  {figures.per_cent(count, seen.requests):>6} %  "
+        paper.paragraph(words, first=[share], rest=[" " * len(share)])
     paper.line()
 
 

@@ -169,9 +169,10 @@ def _widened(least: float, most: float) -> tuple[float, float]:
 
 
 def _open(width: int, height: int, title: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img"><title>{safe(title)}</title>'
-    )
+    # On a narrow screen a wide chart is scrolled, not shrunk until nobody can read it.
+    kind = ' class="wide"' if width >= WIDTH else ""
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    return f'<svg {size}{kind} role="img"><title>{safe(title)}</title>'
 
 
 def _text(kind: str, x: float, y: float, text: str, anchor: str = "start") -> str:

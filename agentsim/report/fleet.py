@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agentsim.fleet.sweep import Sweep
 
 POLICY_COLUMNS = (
-    Column("policy", "<", 9, 12),
+    Column("policy", "<", 9, 24),
     Column("sessions", ">", 3),
     Column("cost", ">", 6),
     Column("saves", ">", 8),
@@ -25,7 +25,7 @@ POLICY_COLUMNS = (
     Column("", "<", 2),
 )
 GROUP_COLUMNS = (
-    Column("", "<", 9, 12),
+    Column("", "<", 9, 20),
     Column("requests", ">", 3),
     Column("cost", ">", 5),
     Column("misses", ">", 4),
@@ -103,17 +103,14 @@ def _policies(paper: Paper, found: Figures) -> None:
         write_table(paper, POLICY_COLUMNS, [_policy(line) for line in lines], indent=2)
     if idle:
         paper.line((f"  {figures.plural(idle, 'policy', 'policies')} had nothing to do", Style.FAINT))
+    reasons = [(reason, count) for reason, count in found.left_out if count]
     if found.withheld:
-        reason = "the simulation explains less than 90 % of their tokens"
-        paper.paragraph(
-            (f"{figures.plural(found.withheld, 'session')} left out of this: {reason}", Style.WARN),
-            first=["  "],
-            rest=["  "],
-        )
-    for reason, count in found.left_out:
-        paper.paragraph(
-            (f"{figures.plural(count, 'session')} left out of this: {reason}", Style.WARN), first=["  "], rest=["  "]
-        )
+        reasons.append(("the simulation explains less than 90 % of its tokens", found.withheld))
+    if reasons:
+        out = figures.plural(sum(count for _, count in reasons), "session")
+        paper.line((f"  {out} left out of this; of each holds:", Style.WARN))
+    for reason, count in sorted(reasons, key=lambda one: -one[1]):
+        paper.paragraph(reason, first=[f"  {count:>6,}  "], rest=[" " * 10])
 
 
 def _policy(line: PolicyLine) -> list[Span]:
@@ -130,7 +127,7 @@ def _policy(line: PolicyLine) -> list[Span]:
     ]
 
 
-def _groups(paper: Paper, title: str, groups: Sequence[Group], whole: Decimal) -> None:
+def _groups(paper: Paper, title: str, groups: Sequence[Group], whole: Decimal | None) -> None:
     shown = [group for group in groups if group.misses][:_MOST]
     if not shown:
         return
@@ -144,11 +141,13 @@ def _groups(paper: Paper, title: str, groups: Sequence[Group], whole: Decimal) -
             figures.count(group.misses),
             figures.count(group.lost),
             dollars(group.lost_cost),
-            f"{group.lost_cost * 100 / whole:.1f} %" if whole else figures.UNKNOWN,
+            figures.UNKNOWN if group.lost_cost is None or not whole else f"{group.lost_cost * 100 / whole:.1f} %",
         ]
         for group in shown
     ]
     columns = list(GROUP_COLUMNS)
+    if title == _TITLES["project"]:
+        columns[0] = columns[0]._replace(cut="start")  # folders of one machine begin alike
     if all(group.requests is None for group in shown):
         columns = [columns[0], *columns[3:]]
         rows = [[row[0], *row[3:]] for row in rows]

@@ -43,13 +43,13 @@ p{margin:6px 0 12px;max-width:70ch}.faint,caption{color:var(--faint)}
 figure{margin:10px 0;background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:14px}
 figure{overflow-x:auto}
 svg{max-width:100%;height:auto;display:block;font:12px system-ui,sans-serif}
-.bar{fill:var(--accent)}.bad{fill:var(--bad)}.dot{fill:var(--faint)}.name{fill:var(--faint)}.label{fill:var(--ink)}
+.wide{min-width:620px}.bar{fill:var(--accent)}.bad{fill:var(--bad)}.dot{fill:var(--faint)}.name{fill:var(--faint)}.label{fill:var(--ink)}
 .axis{stroke:var(--faint);fill:none}.grid{stroke:var(--rule);fill:none;stroke-dasharray:4 4;stroke-width:1.5}
 .whisker{stroke:var(--ink);fill:none;stroke-width:1.5;paint-order:stroke}.line{stroke:var(--accent);stroke-width:2.5;fill:none}
 .area{fill:var(--soft)}.table{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:14px}
 th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}
-th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere}th{color:var(--faint);font-weight:600}
+th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:11em}th{color:var(--faint);font-weight:600}
 summary{cursor:pointer;color:var(--accent);padding:6px 0}footer{margin-top:48px;color:var(--faint);font-size:13px}
 """
 
@@ -87,7 +87,9 @@ def _tiles(found: Figures) -> str:
     total = found.total
     whole = sum(part or 0 for part in (total.read, total.written, total.fresh))
     best = next((line for line in found.policies if line.low > 0), None)
-    share = f"{total.lost_cost * 100 / total.cost:.1f} % of the bill" if total.cost else "nothing is priced"
+    share = "nothing is priced"
+    if total.cost and total.lost_cost is not None:
+        share = f"{total.lost_cost * 100 / total.cost:.1f} % of the bill"
     unpriced = f", {total.unpriced:,} not priced" if total.unpriced else ""
     tiles = [
         (dollars(total.cost), f"paid for {figures.plural(total.requests or 0, 'request')}{unpriced}"),
@@ -106,7 +108,8 @@ def _causes(found: Figures) -> str:
         return "<h2>Why caches were lost</h2>\n<p>No request lost its cache.</p>"
     shown = groups[:_MOST_BARS]
     chart = bars(
-        [Bar(_titled(group.name), float(group.lost_cost), dollars(group.lost_cost)) for group in shown], "Loss by cause"
+        [Bar(_titled(group.name), float(group.lost_cost or 0), dollars(group.lost_cost)) for group in shown],
+        "Loss by cause",
     )
     rows = [[_titled(g.name), f"{g.misses:,}", f"{g.lost:,}", dollars(g.lost_cost)] for g in groups]
     table = _table(["cause", "misses", "tokens lost", "lost"], rows)
@@ -179,7 +182,7 @@ def _weeks(found: Figures) -> str:
     groups = sorted((group for group in found.groups("week") if group.name), key=lambda group: group.name)
     if len(groups) < 2:
         return ""
-    chart = columns([Bar(g.name, float(g.lost_cost), dollars(g.lost_cost)) for g in groups], "Loss by week")
+    chart = columns([Bar(g.name, float(g.lost_cost or 0), dollars(g.lost_cost)) for g in groups], "Loss by week")
     rows = _rows(groups)
     return f"<h2>Lost, by week</h2>\n<figure>{chart}</figure>\n{_table(_HEADS, rows)}"
 
@@ -214,10 +217,16 @@ def _rows(groups: Sequence[Group]) -> list[list[str]]:
             dollars(group.cost),
             f"{group.misses:,}",
             dollars(group.lost_cost),
-            f"{group.lost_cost * 100 / group.cost:.1f} %" if group.cost else figures.UNKNOWN,
+            _share(group),
         ]
         for group in groups
     ]
+
+
+def _share(group: Group) -> str:
+    if not group.cost or group.lost_cost is None:
+        return figures.UNKNOWN
+    return f"{group.lost_cost * 100 / group.cost:.1f} %"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

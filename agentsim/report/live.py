@@ -26,9 +26,7 @@ def write_plan(paper: Paper, plan: Plan, host: str, lasts: str) -> None:
     """Write what would be sent."""
     requests = figures.plural(len(plan.requests), "request")
     paper.line((f"{requests} to {host}", Style.STRONG), f", {plan.tokens:,} tokens of input as recorded")
-    price = "not known" if plan.most is None else f"{figures.money(plan.expected, 4)} as predicted"
-    bound = "" if plan.most is None else f", at most {figures.money(plan.most, 4)}"
-    paper.line(f"  cost:      {price}{bound}")
+    paper.paragraph(_cost(plan), first=("  cost:      ",), rest=(" " * 13,))
     paper.line(f"  output:    at most {figures.plural(plan.output, 'token')}")
     paper.line(f"  gaps:      {lasts}")
     read = sum(usage.read or 0 for usage in plan.predicted)
@@ -38,6 +36,15 @@ def write_plan(paper: Paper, plan: Plan, host: str, lasts: str) -> None:
         paper.line(f"  skipped:   {figures.plural(plan.skipped, 'request')} without a prompt")
     if plan.left_out:
         paper.paragraph(", ".join(plan.left_out), first=("  left out:  ",), rest=(" " * 13,))
+
+
+def _cost(plan: Plan) -> str:
+    if plan.most is None:
+        return "not known"
+    most, expected = figures.money(plan.most, 4), figures.money(plan.expected, 4)
+    if plan.expected is not None and plan.expected > plan.most:
+        return f"at most {most}; as many tokens as recorded would be {expected}, but the texts to send are shorter"
+    return f"{expected} as predicted, at most {most}"
 
 
 def write_rows(paper: Paper, rows: Sequence[Row]) -> None:

@@ -11,7 +11,7 @@ from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import Column, write_table
 
 _COLUMNS = (
-    Column("request", "<", 9, 12),
+    Column("request", "<", 9),
     Column("input"),
     Column("written"),
     Column("predicted", ">", 6),

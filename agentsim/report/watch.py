@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agentsim.diagnose.causes import CAUSES
+from agentsim.fleet.watch import LEAST_SESSIONS
 from agentsim.report import figures
 from agentsim.report.fleet import dollars
 from agentsim.report.paper import Paper, Span, Style
@@ -31,7 +32,8 @@ def write_watch(paper: Paper, seen: Watch) -> None:
     for change in flagged:
         _story(paper, change)
     if not seen.changes:
-        paper.line("Too few sessions to tell anything.")
+        text = f"Too few sessions to tell anything: {LEAST_SESSIONS} are needed in the last period, and before it."
+        paper.paragraph(text)
         return
     if not flagged:
         paper.line("Nothing changed beyond noise.")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -196,3 +197,14 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert document["providers"][0]["lifetimes"][0]["documented"] == 300
     assert main(["calibrate", log, "--provider", "acme"]) == ExitCode.UNREADABLE
     assert "at acme" in capsys.readouterr().err
+
+
+def test_a_base_prefix_is_what_many_losses_leave():
+    """Of ten losses two left 4,992 tokens: a fifth. Of eleven, two are fewer than a fifth."""
+    left = [4_992, 4_992, *range(100, 900, 100)]
+    floors = [("anthropic", "m", f"s{number}", tokens) for number, tokens in enumerate(left)]
+    base = seen([came_back(10, kept=True)])
+    (one,) = fit(msgspec.structs.replace(base, floors=tuple(floors)))
+    assert [(floor.tokens, floor.times, floor.losses) for floor in one.floors] == [(4_992, 2, 10)]
+    more = (*floors, ("anthropic", "m", "t", 5))
+    assert fit(msgspec.structs.replace(base, floors=more))[0].floors == ()

@@ -3,9 +3,10 @@
 import io
 import re
 
+import msgspec
 import pytest
 
-from agentsim.agree import AgreedRow, Agreement
+from agentsim.agree import AgreedRow, Agreement, Foreseen
 from agentsim.report.agreement import write_agreement
 from agentsim.report.clean import display_width
 from agentsim.report.paper import Paper
@@ -78,3 +79,10 @@ def test_a_narrow_screen_lists_pairs(width: int) -> None:
 
 def test_nothing_to_compare() -> None:
     assert page(EMPTY) == "No request in here carries a reason that the provider recorded.\n"
+
+
+def test_reads_that_were_foreseen_fit_into_eighty_columns() -> None:
+    seen = Foreseen(requests=1711, logged=1588, unlogged=40, losses=33, others=50)
+    lines = page(msgspec.structs.replace(agreement(), foreseen=seen), 80).splitlines()
+    assert max(map(display_width, lines)) <= 80
+    assert any("1,588   92.81 %" in line for line in lines)

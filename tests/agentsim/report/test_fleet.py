@@ -1,0 +1,77 @@
+"""A fleet on a screen of eighty columns, as CSV, and as a page on a telephone."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import msgspec
+import pytest
+
+from agentsim.fleet.figures import Figures
+from agentsim.report.clean import display_width
+from agentsim.report.fleet import write_figures
+from agentsim.report.fleet_csv import csv_of
+from agentsim.report.html import page
+from agentsim.report.paper import Paper
+from tests.agentsim.report.test_html import HOSTILE, figures, group, line
+
+NAMES = ("keep-alive", "keep-alive-steady", "keep-alive-three", "keep-alive-hour", "keep-alive-priced")
+
+
+def text(found: Figures, width: int = 80) -> str:
+    stream = io.StringIO()
+    write_figures(Paper(stream, width=width), found)
+    return stream.getvalue()
+
+
+def tried(*names: str) -> Figures:
+    lines = tuple(line(name, "-1829.43", 200_000) for name in names)
+    return msgspec.structs.replace(figures(), policies=(*lines, line("recorded", "0", 100)))
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_policies_that_begin_alike_stay_apart(width: int) -> None:
+    """Five names that would all be cut to the same letters."""
+    lines = text(tried(*NAMES), width).splitlines()
+    assert [name for name in NAMES if sum(entry.split()[:1] == [name] for entry in lines) == 1] == list(NAMES)
+    assert max(map(display_width, lines)) <= width
+
+
+def test_what_has_no_price_costs_nobody_knows_what() -> None:
+    """100 requests of 100 without a price: no dollars, which is not none."""
+    free = group("local", "0", cost=None, lost_cost=None, unpriced=100)
+    found = msgspec.structs.replace(figures(), by=(("project", (group("paid", "9"), free)),))
+    (row,) = [entry for entry in text(found, 120).splitlines() if entry.strip().startswith("local")]
+    assert row.split() == ["local", "100", "–", "7", "1,234", "–", "–"]
+    assert "$0.00" not in row
+    assert csv_of((free,), "project").splitlines()[1] == "local,100,10,30,60,5,,100,7,1234,"
+    cells = re.search(r"<tr><td>local</td>(.*?)</tr>", page(found, "x"))
+    assert cells is not None
+    assert re.findall(r"<td>(.*?)</td>", cells[1])[2:] == ["–", "7", "–", "–"]
+
+
+def test_reasons_are_counted_and_hold_for_each_session() -> None:
+    lines = text(figures()).splitlines()
+    at = next(number for number, entry in enumerate(lines) if "left out" in entry)
+    assert lines[at].strip() == "3 sessions left out of this; of each holds:"
+    assert [entry.split(maxsplit=1) for entry in lines[at + 1 : at + 3]] == [
+        ["2", "no rules for project"],
+        ["1", "the simulation explains less than 90 % of its tokens"],
+    ]
+
+
+def test_hostile_names_stay_inert_on_the_screen() -> None:
+    found = msgspec.structs.replace(
+        figures(), by=tuple((name, (group(HOSTILE, "9"), group("b", "1"))) for name in ("version", "project", "team"))
+    )
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text(found))
+
+
+def test_wide_charts_are_scrolled_on_narrow_screens_and_names_are_not_broken_by_letters() -> None:
+    html = page(figures(), "x")
+    charts = re.findall(r"<svg [^>]*>", html)
+    assert len(charts) == 5
+    assert [' width="760"' in chart for chart in charts] == ['class="wide"' in chart for chart in charts]
+    assert re.search(r"\.wide\{min-width:\d{3}px\}", html)
+    assert re.search(r"td:first-child\{[^}]*min-width:\d+em", html)

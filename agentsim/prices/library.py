@@ -65,7 +65,10 @@ def _provider(provider: Any, additions: Mapping[str, Any]) -> Provider:
             models = [_with_hour_write(model, entry) for model in models]
     for entry in additions.get("hours", ()):
         if entry["provider"] == provider.id:
-            models = [_with_weekdays(model, tuple(entry["weekdays"])) for model in models]
+            models = [_with_weekdays(model, entry) for model in models]
+    for entry in additions.get("successor", ()):
+        if entry["provider"] == provider.id:
+            models = _with_successor(models, entry)
     for entry in additions.get("storage", ()):
         if entry["provider"] == provider.id:
             models = [_with_storage(model, entry) for model in models]
@@ -218,14 +221,36 @@ def _hour_write(prices: Prices, factor: Fraction) -> Prices:
     return msgspec.structs.replace(prices, write_1h=tuple((start, int(price)) for start, price in steps))
 
 
-def _with_weekdays(model: Model, weekdays: tuple[int, ...]) -> Model:
+def _with_weekdays(model: Model, entry: Mapping[str, Any]) -> Model:
+    if model.id not in entry["models"]:
+        return model
+    days, since = tuple(entry["weekdays"]), (entry["since"] - EPOCH).days
     periods = tuple(
-        msgspec.structs.replace(period, when=msgspec.structs.replace(period.when, weekdays=weekdays))
+        msgspec.structs.replace(
+            period, when=msgspec.structs.replace(period.when, weekdays=days, since_day=period.when.since_day or since)
+        )
         if period.when.from_time is not None
         else period
         for period in model.periods
     )
     return msgspec.structs.replace(model, periods=periods)
+
+
+def _with_successor(models: list[Model], entry: Mapping[str, Any]) -> list[Model]:
+    """The models, some of which cost what another one does from a day on."""
+    since = (entry["since"] - EPOCH).days
+    later = tuple(
+        msgspec.structs.replace(
+            period, when=msgspec.structs.replace(period.when, since_day=max(since, period.when.since_day or since))
+        )
+        for model in models
+        if model.id == entry["like"]
+        for period in model.periods
+    )
+    return [
+        msgspec.structs.replace(model, periods=(*model.periods, *later)) if model.id in entry["models"] else model
+        for model in models
+    ]
 
 
 def _with_storage(model: Model, entry: Mapping[str, Any]) -> Model:

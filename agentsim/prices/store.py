@@ -19,7 +19,7 @@ from agentsim.prices.table import Table
 ADDITIONS = Path(__file__).with_name("prices.toml")
 """What the price library lacks."""
 
-FORMAT = 3
+FORMAT = 4
 """Raised whenever the layout of the table or the way it is compiled changes."""
 
 LARGEST = 16 * 2**20

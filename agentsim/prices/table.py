@@ -116,7 +116,10 @@ class Model(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Modifier(msgspec.Struct, frozen=True, array_like=True):
-    """A factor on all prices of some models for requests of a kind, for which the library has no prices."""
+    """A factor on all prices of some models for requests of a kind, for which the library has no prices.
+
+    A ``context`` whose value is ``*`` concerns every value but the ordinary one.
+    """
 
     provider: str
     context: tuple[str, str]
@@ -129,7 +132,8 @@ class Modifier(msgspec.Struct, frozen=True, array_like=True):
     def applies(self, provider: str, model: str, context: tuple[str, str], time: int | None) -> bool:
         """Whether it concerns a request."""
         return (
-            context == self.context
+            context[0] == self.context[0]
+            and self.context[1] in ("*", context[1])
             and provider == self.provider
             and (not self.models or model in self.models)
             and model not in self.except_models

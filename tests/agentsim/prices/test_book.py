@@ -34,7 +34,7 @@ MODELS = [
     ("google", "gemini-3.1-pro-preview"),
     ("google", "claude-sonnet-4-5@20250929"),
     ("aws", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
-    ("deepseek", "deepseek-chat"),
+    ("deepseek", "deepseek-v3.1-terminus"),
     ("x-ai", "grok-4.7"),
     ("moonshotai", "kimi-k3"),
     ("openrouter", "anthropic/claude-opus-5"),

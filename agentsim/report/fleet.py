@@ -76,8 +76,8 @@ def dollars(amount: Decimal | None) -> str:
     """A sum of dollars, to the cent."""
     if amount is None:
         return figures.UNKNOWN
-    sign = "-" if amount < 0 else ""
-    return f"{sign}${abs(amount):,.2f}"
+    text = f"{abs(amount):,.2f}"
+    return f"-${text}" if amount < 0 and text != "0.00" else f"${text}"
 
 
 def interval(low: float, high: float) -> str:

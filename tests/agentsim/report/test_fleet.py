@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import re
+from decimal import Decimal
 
 import msgspec
 import pytest
 
 from agentsim.fleet.figures import Figures
 from agentsim.report.clean import display_width
-from agentsim.report.fleet import write_figures
+from agentsim.report.fleet import dollars, write_figures
 from agentsim.report.fleet_csv import csv_of
 from agentsim.report.html import page
 from agentsim.report.paper import Paper
@@ -59,6 +60,13 @@ def test_reasons_are_counted_and_hold_for_each_session() -> None:
         ["2", "no rules for project"],
         ["1", "the simulation explains less than 90 % of its tokens"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"), [("-0.004", "$0.00"), ("-0.006", "-$0.01"), ("1234.5", "$1,234.50"), ("-1234.5", "-$1,234.50")]
+)
+def test_nothing_is_not_less_than_nothing(amount: str, words: str) -> None:
+    assert dollars(Decimal(amount)) == words
 
 
 def test_hostile_names_stay_inert_on_the_screen() -> None:

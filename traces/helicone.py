@@ -17,6 +17,7 @@ from traces.assembly import MAIN, Assembly, read_each
 from traces.body_prompts import BodyPrompts
 from traces.conventions import convention_told, provider_name, provider_of_model, usage_by
 from traces.export_rows import export_rows
+from traces.hosts import host_named
 from traces.openai_usage import OpenAIUsage, openai_usage
 from traces.records import BadRow, Count, Tally, calls_in, decode
 from traces.stamps import nanoseconds
@@ -53,6 +54,7 @@ class _Row(msgspec.Struct, gc=False):
 
 class _Body(msgspec.Struct, gc=False):
     usage: msgspec.Raw = ABSENT
+    provider: msgspec.Raw = ABSENT
     model: str | None = None
 
 
@@ -123,6 +125,7 @@ def _request(row: _Row, source: Source) -> Request:
     took, first = _span(row.delay_ms), _span(row.time_to_first_token)
     properties = row.properties or row.request_properties or {}
     provider = provider_name(row.provider, provider_of_model(model))
+    answer = _answer(row.response_body)
     return Request(
         id=row.request_id or f"#{source.line}",
         lane=_string(properties.get("Session-Id") or properties.get("Helicone-Session-Id")) or MAIN,
@@ -131,14 +134,15 @@ def _request(row: _Row, source: Source) -> Request:
         start=start,
         first_token=None if start is None or not first else start + first,
         end=end if end is not None or start is None or took is None else start + took,
-        usage=_usage(row),
+        usage=_usage(row, answer),
+        host=host_named(answer.provider),
         source=source,
     )
 
 
-def _usage(row: _Row) -> Usage:
-    counters = _counters(row.response_body)
-    if counters:
+def _usage(row: _Row, answer: _Body) -> Usage:
+    counters = bytes(answer.usage)
+    if counters[:1] == b"{":
         if b'"cache_read_input_tokens"' in counters or b'"cache_creation_input_tokens"' in counters:
             return usage_of(decode(_anthropic, counters))
         if b"_tokens_details" in counters:
@@ -155,13 +159,12 @@ def _usage(row: _Row) -> Usage:
     return usage_by(told, sent, read, write, output)
 
 
-def _counters(raw: msgspec.Raw) -> bytes:
-    """``usage`` of a response's body; nothing where there is none, or where the body is a stream."""
+def _answer(raw: msgspec.Raw) -> _Body:
+    """What a response's body tells; nothing where there is none, or where the body is a stream."""
     try:
-        usage = decode(_bodies, _body(raw)).usage if raw else ABSENT
+        return decode(_bodies, _body(raw)) if raw else _Body()
     except BadRow:
-        return b""
-    return bytes(usage) if bytes(usage)[:1] == b"{" else b""
+        return _Body()
 
 
 def _body(raw: msgspec.Raw) -> bytes:

@@ -16,6 +16,7 @@ from agentsim.session import Problem, Request, Session, Source, Usage
 from traces.assembly import MAIN, Assembly, read_each
 from traces.conventions import input_includes_cached, provider_name, provider_of_model
 from traces.export_rows import add_in_order
+from traces.hosts import host_named, host_of_address
 from traces.records import calls_in, counter, rows_of
 from traces.stamps import nanoseconds, unix_nanoseconds
 
@@ -76,8 +77,17 @@ def _request(row: Json, source: Source) -> Request:
         first_token=first if first is not None and start is not None and first > start else None,
         end=end,
         usage=_usage(row),
+        host=_host(row),
         source=source,
     )
+
+
+def _host(row: Json) -> str | None:
+    """Where the gateway sent the request: the host of the address, or else the name of the deployment."""
+    places = [row, *(_object(row.get(name)) for name in ("hidden_params", "metadata"))]
+    found = (host_of_address(place.get("api_base")) for place in places)
+    named = (host_named(place.get("model_id")) for place in places)
+    return next((host for host in (*found, *named) if host is not None), None)
 
 
 def _usage(row: Json) -> Usage:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import msgspec
 
 from agentsim.session import ProviderDiagnosis, Usage
+from traces.hosts import host_named
 from traces.openai_usage import OpenAIUsage, openai_usage
 from traces.records import BadRow, Count
 from traces.replies import Reply
 from traces.sse import data_of
+from traces.usage import ABSENT
 
 
 class _Choice(msgspec.Struct, gc=False):
@@ -31,6 +33,8 @@ class _Body(msgspec.Struct, gc=False):
 
     id: str | None = None
     model: str | None = None
+    provider: msgspec.Raw = ABSENT
+    """OpenRouter's word on which of its hosts answered."""
     status: str | None = None
     service_tier: str | None = None
     usage: OpenAIUsage | None = None
@@ -105,6 +109,7 @@ def _answered(body: _Body, *, finished: bool) -> Answered:
         usage=None if body.usage is None else usage_told(body.usage),
         diagnosis=_diagnosis(body.prompt_cache_diagnostics),
         service_tier=body.service_tier,
+        host=host_named(body.provider),
         output_final=finished,
     )
     return Answered(reply, tuple(bytes(item) for item in body.output or ()))

@@ -22,6 +22,7 @@ from traces.chat_bodies import messages_body
 from traces.conventions import input_includes_cached, is_empty, provider_of_model
 from traces.documents import document_bytes, parse_document
 from traces.exchanges import Exchange, sessions_of
+from traces.hosts import host_named
 from traces.records import BadRow, Count, Tally, counter, decode, rows_of, tell_or_raise
 from traces.replies import Reply
 from traces.stamps import unix_nanoseconds
@@ -51,6 +52,8 @@ class _Usage(msgspec.Struct, gc=False):
 class _Response(msgspec.Struct, gc=False):
     id: str | None = None
     model: str | None = None
+    provider: msgspec.Raw = msgspec.Raw(b"")
+    """Which of a gateway's hosts answered."""
     usage: _Usage | None = None
 
 
@@ -147,7 +150,8 @@ def _exchanges(calls: list[tuple[Source, bytes, _Completion]], tally: Tally) -> 
         try:
             start, end = _times(call)
             model = (call.response.model or "").rpartition("/")[2]
-            reply = Reply(id=call.response.id, model=model, usage=_usage(call.response.usage))
+            host = host_named(call.response.provider)
+            reply = Reply(id=call.response.id, model=model, usage=_usage(call.response.usage), host=host)
             body = messages_body(decode(_anything, data), model)
         except BadRow as bad:
             tally.skip(source.line, bad, source.file)
@@ -183,7 +187,7 @@ def _of_rows(
             id = response.id or f"{name}#{len(assembly.requests) + 1}"
             provider = provider_of_model(model)
             assembly.add(Request(id=id, lane=MAIN, model=model, provider=provider, start=start, end=end, usage=usage,
-                                 source=source))  # fmt: skip
+                                 host=host_named(response.provider), source=source))  # fmt: skip
     session = assembly.build("usage")
     refuse_empty(session, files[0], "logged completion", problems)
     return [session] if session.requests else []

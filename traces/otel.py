@@ -27,6 +27,7 @@ from traces.conventions import (
     usage_by,
 )
 from traces.export_rows import add_in_order
+from traces.hosts import host_of_address
 from traces.records import BadRow, Tally, counter, rows_of
 
 NAME = "otel"
@@ -207,6 +208,7 @@ def _call(record: _Record, emitter: str | None, source: Source, number: int) -> 
         start=start,
         first_token=start + round(float(first) * 10**9) if told and start is not None and first is not None else None,
         end=_nanoseconds(record.endTimeUnixNano),
+        host=host_of_address(found.get("server.address")),
         source=source,
     )
     return request, _Counters(found, f"{emitter} {provider}")

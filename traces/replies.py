@@ -27,7 +27,8 @@ class SentMessage(msgspec.Struct, gc=False):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A response in the vocabulary's terms. ``output_final`` is False for a stream that broke off."""
+    """A response in the vocabulary's terms. ``host`` is who answered behind a gateway; ``output_final`` is False for a
+    stream that broke off."""
 
     id: str | None = None
     model: str | None = None
@@ -38,6 +39,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     service_tier: str | None = None
     speed: str | None = None
     region: str | None = None
+    host: str | None = None
     output_final: bool = True
 
 
@@ -52,6 +54,7 @@ def with_reply(request: Request, reply: Reply, *, whole: bool = True) -> Request
         service_tier=reply.service_tier,
         speed=reply.speed,
         region=reply.region,
+        host=reply.host,
         output_final=reply.output_final and whole,
     )
 

@@ -22,6 +22,7 @@ from traces.assembly import MAIN, Assembly, read_each
 from traces.chat_bodies import messages_parts
 from traces.conventions import input_includes_cached, provider_of_model
 from traces.documents import read_document
+from traces.hosts import host_named
 from traces.records import BadRow, Tally, counter
 from traces.stamps import unix_nanoseconds
 
@@ -92,6 +93,7 @@ def _session(path: str) -> Session:
                 end=unix_nanoseconds(repr(extra.get("timestamp")).encode()),
                 prompt=prompts.before(number),
                 usage=usage,
+                host=host_named(response.get("provider")),
                 source=Source(path, number + 1),
             )
         )

@@ -62,6 +62,18 @@ class Thinking(msgspec.Struct, gc=False):
     budget_tokens: int | None = None
 
 
+class Choice(msgspec.Struct, gc=False):
+    """``tool_choice``."""
+
+    type: str | None = None
+
+
+class OutputConfig(msgspec.Struct, gc=False):
+    """``output_config``."""
+
+    format: Raw = ABSENT
+
+
 class Compared(msgspec.Struct, gc=False):
     """``diagnostics``."""
 
@@ -86,6 +98,9 @@ class Sent(Counted, gc=False, kw_only=True):
     max_tokens: int
     stream: bool | None = None
     diagnostics: Compared | None = None
+    tool_choice: Choice | None = None
+    output_config: OutputConfig | None = None
+    output_format: Raw = ABSENT
 
 
 class _Outline(msgspec.Struct, gc=False):
@@ -184,6 +199,8 @@ def check(sent: Sent) -> None:
         _check_marker(tool.cache_control, path)
         if tool.defer_loading and tool.cache_control is not None:
             raise Refusal(400, "a tool whose loading is deferred cannot carry a breakpoint", path=path)
+    if sent.tools and all(tool.defer_loading for tool in sent.tools):
+        raise Refusal(400, "at least one tool must not be deferred", path="tools")
     if isinstance(sent.system, list):
         for index, block in enumerate(sent.system):
             _check_block(block, f"system[{index}]")
@@ -194,12 +211,25 @@ def check(sent: Sent) -> None:
                 _check_block(block, f"messages[{index}].content[{part}]")
     _check_tool_results(sent.messages)
     _check_automatic(sent)
+    if sent.max_tokens == 0:
+        _check_warming(sent)
     thinking = sent.thinking
     if thinking is not None and thinking.type == "enabled":
         if thinking.budget_tokens is None or thinking.budget_tokens < 1024:
             raise Refusal(400, "must be at least 1024", path="thinking.budget_tokens")
         if thinking.budget_tokens >= sent.max_tokens:
             raise Refusal(400, "must be less than max_tokens", path="thinking.budget_tokens")
+
+
+def _check_warming(sent: Sent) -> None:
+    """A request for no output only fills the cache: it cannot ask for anything about the output."""
+    if sent.stream:
+        raise Refusal(400, "must be positive for a stream", path="max_tokens")
+    if sent.tool_choice is not None and sent.tool_choice.type in ("any", "tool"):
+        raise Refusal(400, "must be positive where a tool has to be called", path="max_tokens")
+    formats = [sent.output_format] if sent.output_config is None else [sent.output_format, sent.output_config.format]
+    if any(bytes(asked) not in (b"", b"null") for asked in formats):
+        raise Refusal(400, "must be positive where the output has a format", path="max_tokens")
 
 
 def _check_roles(messages: list[SentMessage]) -> None:

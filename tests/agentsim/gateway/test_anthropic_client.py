@@ -203,6 +203,23 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"system": [text(f"{n}", FIVE) for n in range(4)], "cache_control": FIVE},
         "5 breakpoints",
     ),
+    "nothing but deferred tools": ({"tools": [BASH | {"defer_loading": True}]}, "tools"),
+    "no output, and a tool that has to be called": (
+        {"max_tokens": 0, "tools": [BASH], "tool_choice": {"type": "any"}},
+        "max_tokens",
+    ),
+    "no output, and this tool has to be called": (
+        {"max_tokens": 0, "tools": [BASH], "tool_choice": {"type": "tool", "name": "Bash"}},
+        "max_tokens",
+    ),
+    "no output, in a format": (
+        {"max_tokens": 0, "output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}}},
+        "max_tokens",
+    ),
+    "no output, thinking on a budget": (
+        {"max_tokens": 0, "thinking": {"type": "enabled", "budget_tokens": 2000}},
+        "thinking.budget_tokens",
+    ),
     "small thinking": ({"thinking": {"type": "enabled", "budget_tokens": 10}}, "thinking.budget_tokens"),
     "thinking beyond the reply": ({"thinking": {"type": "enabled", "budget_tokens": 1000}}, "thinking.budget_tokens"),
 }
@@ -218,6 +235,17 @@ def test_what_the_provider_refuses_is_refused_and_leaves_no_trace_in_the_cache(t
             assert place in error["message"], name
         assert parts(ask(client, system=[text(WORDS, FIVE)]).usage)[2] == 0
     assert len(served.sessions()[0].requests) == 1
+
+
+def test_no_output_fills_the_cache_and_cannot_be_streamed(tmp_path: Path) -> None:
+    with serving(tmp_path) as served, served.anthropic() as client:
+        warmed = ask(client, max_tokens=0, system=[text(WORDS, FIVE)])
+        with pytest.raises(anthropic.BadRequestError):
+            ask(client, max_tokens=0, stream=True)
+        read = parts(ask(client, system=[text(WORDS, FIVE)]).usage)[2]
+    written = parts(warmed.usage)[0]
+    assert (warmed.content, warmed.stop_reason, warmed.usage.output_tokens) == ([], "max_tokens", 0)
+    assert read == written > 1024
 
 
 def test_injected_errors_are_retried_by_the_client_and_told_in_the_trace(tmp_path: Path) -> None:

@@ -7,16 +7,16 @@ what a request would have read under other conditions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 from itertools import pairwise
 
 import msgspec
 
 from agentsim.backends import Served
 from agentsim.backends.in_force import RulesInForce
-from agentsim.backends.store import Address, Chain, Entry, Identity, Pairs, PrefixStore, Spaces
+from agentsim.backends.rendered import rendered
+from agentsim.backends.store import Address, Entry, Identity, Pairs, PrefixStore, Spaces
 from agentsim.backends.unasked import declines, looked_up, with_unasked
-from agentsim.prompt import DIGEST_SIZE, Breakpoint, Prompt
+from agentsim.prompt import Breakpoint
 from agentsim.providers import ProviderRules, rules_for
 from agentsim.session import Request, Usage
 
@@ -136,8 +136,7 @@ class ModeledProvider:
         if rules.readable == "response_end":
             readable = first if end is None else end
         used = now if rules.ttl_clock == "request_start" or end is None else end
-        chain = _shaped_chain(prompt) if rules.shape_in_key else None
-        address = Address(prompt, self._spaces(request, rules), chain)
+        address = Address(prompt, self._spaces(request, rules), rendered(request, prompt, rules))
         return Asked(rules, address, breakpoints, usable, used, readable, rejected, marked, declined)
 
     def find(self, request: Request, asked: Asked, now: int) -> Entry | None:
@@ -307,14 +306,3 @@ def _first_token(request: Request, begin: int, now: int, end: int | None, rules:
         return now  # only the order is known: each request came after the one before it
     assumed = now + rules.first_token_after * SECOND
     return assumed if end is None else min(assumed, end)
-
-
-def _shaped_chain(prompt: Prompt) -> Chain:
-    """Digests that also tell a message written as a string from one written as a list."""
-    digests = [prompt.chain(0)]
-    before = b""
-    for position, block in enumerate(prompt):
-        shape = b"s" if block.shape == "string" else b"l"
-        before = blake2b(before + shape, digest_size=DIGEST_SIZE).digest()
-        digests.append(blake2b(prompt.chain(position + 1) + before, digest_size=DIGEST_SIZE).digest())
-    return digests.__getitem__

@@ -47,7 +47,9 @@ _RENDERED_WITH_SYSTEM = ("web_search_", "web_fetch_")
 """Server tools whose coming and going leaves the tools of a prompt cached but not its system text (documented): their
 definitions are rendered behind the other tools, so they stand at the head of the system section here."""
 
-_IMAGES, _CITATIONS, _REFERENCES = 1, 2, 4
+_IMAGES, _CITATIONS, _REFERENCES, _TOOL_CHANGES = 1, 2, 4, 8
+_CHANGES = frozenset(("tool_addition", "tool_removal"))
+"""Blocks in the middle of a conversation that add a tool, or take one away."""
 
 
 class ReadBody(msgspec.Struct, frozen=True):
@@ -125,7 +127,12 @@ class MessagesReader:
         flags = 0
         for flag in set(layout.flags):
             flags |= flag
-        settings = settings_of(parts, images=bool(flags & _IMAGES), citations=bool(flags & _CITATIONS))
+        settings = settings_of(
+            parts,
+            images=bool(flags & _IMAGES),
+            citations=bool(flags & _CITATIONS),
+            tool_changes=bool(layout.deferred) or bool(flags & _TOOL_CHANGES),
+        )
         self._remember(layout)
         result = ReadBody(parts.model, layout.prompt, settings)
         if isinstance(body, (bytes, Raw)):
@@ -318,6 +325,7 @@ class MessagesReader:
         tokens = self._estimate(text) + canonical.images * IMAGE_TOKENS
         tokens += canonical.attached // ATTACHED_BYTES_PER_TOKEN if not canonical.images else 0
         flags = (_IMAGES if canonical.images else 0) | (_CITATIONS if canonical.citations else 0)
+        flags |= _TOOL_CHANGES if canonical.kind in _CHANGES else 0
         return Piece(
             digest,
             canonical.kind,

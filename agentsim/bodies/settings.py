@@ -13,13 +13,16 @@ from agentsim.bodies.wire import KEY_SETTINGS, Body, is_absent
 Settings = tuple[tuple[str, str], ...]
 
 
-def settings_of(body: Body, *, images: bool, citations: bool) -> Settings:
+def settings_of(body: Body, *, images: bool, citations: bool, tool_changes: bool = False) -> Settings:
     """Sorted (name, value) pairs; a value is JSON with sorted keys. A parameter that is absent or ``null`` is left out.
 
     ``effort`` is taken out of ``output_config`` to stand by itself. ``images_present`` and ``citations`` are always
-    there: they are no parameters, but their coming and going re-keys the cache as one would.
+    there: they are no parameters, but their coming and going re-keys the cache as one would. So does that of
+    ``tool_changes``, which is there where a tool is deferred, or comes or goes in the middle of the conversation.
     """
     pairs = {"citations": _flag(citations), "images_present": _flag(images)}
+    if tool_changes:
+        pairs["tool_changes"] = "true"
     for name in KEY_SETTINGS:
         raw: Raw = getattr(body, name)
         if name == "betas" and is_absent(raw):

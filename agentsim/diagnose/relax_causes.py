@@ -13,7 +13,7 @@ from agentsim.verdict import Evidence, Place
 EXPIRED = {300: "AS201", 3600: "AS202"}
 """Codes of the usual lifetimes, in seconds; any other is AS206."""
 
-_RULE_NAMES = {"shape": "shape_in_key", "lookback": "lookback", "minimum": "minimum"}
+_RULE_NAMES = {"shape": "shape_in_key", "thinking": "thinking", "lookback": "lookback", "minimum": "minimum"}
 """Rules that a relaxation switches off, by their names in the rules file."""
 
 
@@ -33,6 +33,8 @@ class CauseFinder:
             candidates.append(Relaxation("setting", name))
         if seen.asked.rules.shape_in_key:
             candidates.append(Relaxation("shape"))
+        if seen.asked.rules.thinking == "last_turn":
+            candidates.append(Relaxation("thinking"))
         if reference.request.model != seen.request.model:
             candidates.append(Relaxation("model"))
         kept = any(marker.position + 1 == target for marker in reference.asked.usable)

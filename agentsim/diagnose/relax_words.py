@@ -14,13 +14,14 @@ _CODES = {
     "lookback": "AS301",
     "readability": "AS501",
     "shape": "AS127",
+    "thinking": "AS402",
     "model": "AS404",
     "minimum": "AS303",
 }
-_WEIGHT = ("model", "marker", "minimum", "setting", "shape", "lookback", "ttl", "readability")
+_WEIGHT = ("model", "marker", "minimum", "setting", "shape", "thinking", "lookback", "ttl", "readability")
 """Which rule of a set names the cause: what a person would change first."""
 
-_SHOWN = frozenset({"citations", "effort", "images_present", "speed", "thinking", "tool_choice"})
+_SHOWN = frozenset({"citations", "effort", "images_present", "speed", "thinking", "tool_changes", "tool_choice"})
 """Settings whose values are no content."""
 
 
@@ -69,6 +70,11 @@ def explain(relaxation: Relaxation, seen: Seen, reference: Seen, target: int, wo
                 words.established.append(_setting(setting, old, new, name, tokens))
     elif rule == "shape":
         words.established.append("The text is the same, but a message is now a string and was a list, or the reverse.")
+    elif rule == "thinking":
+        words.established.append(
+            "Content came that is no result of a tool, and this model is then shown no thinking of earlier turns: what "
+            "stands behind the first of it was kept with it, and is not found without it."
+        )
     elif rule == "model":
         words.established.append(f"Request {name} went to another model; each model has a cache of its own.")
     elif rule == "minimum":

@@ -13,7 +13,7 @@ from agentsim.backends.store import SECTION_INDEX, Entry, Identity, Space, reach
 from agentsim.backends.unasked import looked_up
 from agentsim.session import Request
 
-Rule = Literal["ttl", "lookback", "readability", "setting", "shape", "model", "minimum", "marker"]
+Rule = Literal["ttl", "lookback", "readability", "setting", "shape", "thinking", "model", "minimum", "marker"]
 
 
 class Relaxation(msgspec.Struct, frozen=True, gc=False):
@@ -75,7 +75,7 @@ def find_relaxed(question: Question, relaxed: Relaxed) -> Entry | None:
         found: list[Entry] = []
         if level not in spaces:
             spaces[level] = _spaces(question, relaxed, level)
-            if "shape" in rules:
+            if rules & {"shape", "thinking"}:
                 plain = _by_plain_digest(spaces[level])
         if plain is not None:
             found += plain.get(asked.address.prompt.chain(length), ())
@@ -169,7 +169,8 @@ def _like(own: Identity, ignored: set[str | None], any_model: bool) -> Callable[
 
 
 def _by_plain_digest(spaces: list[Space]) -> dict[bytes, list[Entry]]:
-    """Entries by the digest that does not tell shapes apart. Positions only go down: one section after the other."""
+    """Entries by the digest of what was sent, not of what is rendered. Positions only go down: one section after the
+    other."""
     found: dict[bytes, list[Entry]] = {}
     for space in spaces:
         for entry in space.entries.values():

@@ -19,6 +19,7 @@ NEUTRAL: dict[str, object] = {
     "on_excess": "keep_latest",
     "shape_in_key": False,
     "quantum": 1,
+    "thinking": "kept",
     "ttl_clock": "request_start",
     "ttl_grace": 0,
     "lives_short": 0,

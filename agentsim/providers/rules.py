@@ -57,7 +57,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     ``lives_short`` and ``lives_long`` are seconds that
     entries of the short and the long lifetime were seen to live; 0 is as long as a request asked.
     ``readable_doubt`` is the same for the time after an entry became readable. What is read is counted in whole
-    multiples of ``quantum`` tokens.
+    multiples of ``quantum`` tokens. With ``thinking`` ``last_turn`` a model is not shown the thinking of earlier turns:
+    it is dropped when content comes that is no result of a tool.
 
     ``usage`` says whether a response counts cached tokens ``apart`` from its input or ``inside`` it. With
     ``write_fee`` ``none`` what is written costs what ordinary input does. ``storage`` says whether keeping an entry is
@@ -101,6 +102,7 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     quantum: Annotated[int, msgspec.Meta(ge=1)] = 1
     implicit: Implicit = "none"
     closing: Count = 0
+    thinking: Literal["kept", "last_turn"] = "kept"
     usage: Literal["apart", "inside"] = "inside"
     write_fee: Literal["by_lifetime", "none"] = "by_lifetime"
     storage: Literal["none", "token_hours"] = "none"

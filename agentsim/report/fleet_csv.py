@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from agentsim.report.clean import clean
+
 if TYPE_CHECKING:
     from agentsim.fleet.figures import Group
 
@@ -16,13 +18,16 @@ _LIVE = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_of(groups: Sequence[Group], dimension: str) -> str:
-    """The groups of a dimension with a header. Sums of money are exact dollars; names cannot be formulas."""
+    """The groups of a dimension with a header. Sums of money are exact dollars; names are made safe
+    to show, and cannot be formulas."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     fields = [name for name in groups[0].__struct_fields__ if name != "name"] if groups else []
     writer.writerow([dimension, *fields])
     for group in groups:
-        name = f"'{group.name}" if group.name.startswith(_LIVE) else group.name
+        name = clean(group.name)
+        if name.startswith(_LIVE) or group.name.startswith(_LIVE):
+            name = f"'{name}"
         writer.writerow([name, *(_cell(getattr(group, field)) for field in fields)])
     return text.getvalue()
 

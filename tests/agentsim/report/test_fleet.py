@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from decimal import Decimal
@@ -17,6 +18,7 @@ from agentsim.report.html import page
 from agentsim.report.paper import Paper
 from tests.agentsim.report.test_html import HOSTILE, figures, group, line
 
+UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 NAMES = ("keep-alive", "keep-alive-steady", "keep-alive-three", "keep-alive-hour", "keep-alive-priced")
 
 
@@ -73,7 +75,13 @@ def test_hostile_names_stay_inert_on_the_screen() -> None:
     found = msgspec.structs.replace(
         figures(), by=tuple((name, (group(HOSTILE, "9"), group("b", "1"))) for name in ("version", "project", "team"))
     )
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text(found))
+    assert not UNSAFE.search(text(found))
+    for name, groups in found.by:
+        table = csv_of(groups, name)
+        assert not UNSAFE.search(table)
+        assert [row[0] for row in csv.reader(table.splitlines())][2] == "b"
+    formula = csv_of((group("\t=1+1", "9"), group("@x", "1")), "team").splitlines()
+    assert [row.startswith("'") for row in formula[1:]] == [True, True]
 
 
 def test_wide_charts_are_scrolled_on_narrow_screens_and_names_are_not_broken_by_letters() -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from agentsim.backends import Served
 from agentsim.backends.in_force import RulesInForce
-from agentsim.backends.rendered import rendered
+from agentsim.backends.rendered import Rendering
 from agentsim.backends.store import Address, Entry, Identity, Pairs, PrefixStore, Spaces
 from agentsim.backends.unasked import declines, looked_up, with_unasked
 from agentsim.prompt import Breakpoint
@@ -58,6 +58,7 @@ class ModeledProvider:
         self._rules = RulesInForce(rules, self._look_up)
         self._profile = profile
         self._scope = scope
+        self._rendering = Rendering()
         self._stores: dict[str, PrefixStore] = {}
         self._known_spaces: dict[tuple[str, str, int, Pairs], Spaces] = {}
 
@@ -136,7 +137,7 @@ class ModeledProvider:
         if rules.readable == "response_end":
             readable = first if end is None else end
         used = now if rules.ttl_clock == "request_start" or end is None else end
-        address = Address(prompt, self._spaces(request, rules), rendered(request, prompt, rules))
+        address = Address(prompt, self._spaces(request, rules), self._rendering.chain(request, prompt, rules))
         return Asked(rules, address, breakpoints, usable, used, readable, rejected, marked, declined)
 
     def find(self, request: Request, asked: Asked, now: int) -> Entry | None:

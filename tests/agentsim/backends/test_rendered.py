@@ -74,6 +74,32 @@ def test_the_turn_after_goes_on_from_what_was_rendered() -> None:
     assert reads(requests) == [0, 6_100, 6_100, 7_450]
 
 
+def test_another_history_in_the_same_lane_is_seen_anew() -> None:
+    other = [*HEAD, ASK, block("another thought", 300, kind="thinking", role="assistant"), CALL, RESULT, DONE, NEXT]
+    requests = [*turns("claude-sonnet-4-5"), request("3", 60, marked(other), model="claude-sonnet-4-5")]
+    # Without their thoughts the two histories are the same: 7,450 - 400 tokens were written, and are 7,350 here.
+    assert reads(requests) == [0, 6_100, 6_100, 7_350]
+
+
+def test_a_long_conversation_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+    plain = Prompt.__getitem__
+
+    def counted(self: Prompt, at: int) -> Block:
+        nonlocal looked
+        looked += 1
+        return plain(self, at)
+
+    blocks, requests = [*HEAD, ASK, THOUGHT, DONE, NEXT], []
+    for number in range(150):
+        blocks = [*blocks, CALL, block(f"result {number}", 10, kind="tool_result")]
+        body = prompt(blocks, len(blocks) - 1)
+        requests.append(request(f"{number}", number, body, model="claude-sonnet-4-5"))
+    monkeypatch.setattr(Prompt, "__getitem__", counted)
+    assert all(reads(requests)[1:])
+    assert looked < 150 * 20  # and not 150 * 150
+
+
 def test_the_thinking_that_was_dropped_is_the_cause() -> None:
     told = [Usage(fresh=0, write_5m=6_100, read=0), Usage(fresh=0, write_5m=1_250, read=6_100),
             Usage(fresh=0, write_5m=1_350, read=6_100)]  # fmt: skip
@@ -86,8 +112,8 @@ def test_the_thinking_that_was_dropped_is_the_cause() -> None:
     assert verdict.predicted == 6_100
 
 
-TOOLS = [{"name": "read", "description": "Reads a file. " * 400}]
-PLACEHOLDER = {"name": "later", "defer_loading": True, "input_schema": {"type": "object"}}
+TOOLS: list[dict[str, object]] = [{"name": "read", "description": "Reads a file. " * 400}]
+PLACEHOLDER: dict[str, object] = {"name": "later", "defer_loading": True, "input_schema": {"type": "object"}}
 SYSTEM = [{"type": "text", "text": "The rules of the house. " * 800, "cache_control": {"type": "ephemeral"}}]
 
 

@@ -111,3 +111,22 @@ def test_the_trace_tells_what_was_measured(tiny: Loaded, tmp_path: Path) -> None
     assert first.provider == "vllm"
     assert (first.usage.read, second.usage.read > 0) == (0, True)  # type: ignore[union-attr, operator]
     assert first.start < first.first_token <= first.end  # type: ignore[operator]
+
+
+@pytest.mark.slow
+def test_smollm2_answers(tmp_path: Path) -> None:
+    from engine.weights.weights import WeightsError
+
+    try:
+        loaded = load(None, threads=1)
+    except WeightsError as error:
+        pytest.skip(str(error))
+    asked: Any = [{"role": "user", "content": "What is the capital of France?"}]
+    system = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+    with serving(tmp_path, voice=voice(loaded, 24)) as served, served.anthropic() as client:
+        first, again = (
+            client.messages.create(model=MODEL, max_tokens=24, system=system, messages=asked) for _ in range(2)
+        )
+    assert first.content[0].text == again.content[0].text == "The capital of France is Paris."
+    assert first.stop_reason == "end_turn"
+    assert (first.usage.cache_read_input_tokens, again.usage.cache_read_input_tokens) == (0, 32)

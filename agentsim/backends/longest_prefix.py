@@ -135,14 +135,14 @@ def _is_cached(request: Request, rules: ProviderRules) -> bool:
 def _life(request: Request, prompt: Prompt, rules: ProviderRules) -> int:
     """How long what the request sends is kept after its last use, in nanoseconds.
 
-    A retention that the request names (``24h``, or ``in_memory`` for the ordinary one) comes first.
+    A retention that the request names (``24h``, or ``in_memory`` for the shorter one) comes first.
     """
     retention = next((value for name, value in request.settings if name == RETENTION), None)
     if retention is not None:
         return min(seconds_of(retention.strip('"')) or rules.ttl_short, rules.ttl_long) * SECOND
     if rules.ttl_chosen and any(marker.ttl > rules.ttl_short for marker in prompt.breakpoints):
         return rules.ttl_long * SECOND
-    return rules.ttl_short * SECOND
+    return (rules.ttl_long if rules.ttl_unasked == "long" else rules.ttl_short) * SECOND
 
 
 def _find(runs: dict[bytes, _Run], prompt: Prompt, now: int) -> tuple[_Run | None, int]:

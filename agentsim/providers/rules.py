@@ -58,12 +58,14 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     entries of the short and the long lifetime were seen to live; 0 is as long as a request asked.
     ``readable_doubt`` is the same for the time after an entry became readable. What is read is counted in whole
     multiples of ``quantum`` tokens. With ``thinking`` ``last_turn`` a model is not shown the thinking of earlier turns:
-    it is dropped when content comes that is no result of a tool.
+    it is dropped when content comes that is no result of a tool. A ``server_tool_ttl`` is the lifetime of entries that
+    the provider makes itself behind the results of tools that it runs, for a request that carries a breakpoint.
 
     ``usage`` says whether a response counts cached tokens ``apart`` from its input or ``inside`` it. With
     ``write_fee`` ``none`` what is written costs what ordinary input does. ``storage`` says whether keeping an entry is
     billed by tokens and hours, ``scope`` who shares one. With ``ttl_chosen`` a request may ask for the long lifetime
-    although entries are not at breakpoints: the breakpoint that it carries then only says so. Where ``needs_setting``
+    although entries are not at breakpoints: the breakpoint that it carries then only says so; ``ttl_unasked`` is the
+    lifetime there of those who ask for none. Where ``needs_setting``
     names a setting, a request without it is not cached at all.
 
     ``eviction`` is what ends an entry: its lifetime, want of room (``capacity`` tokens; 0: not known), or the next
@@ -103,11 +105,13 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     implicit: Implicit = "none"
     closing: Count = 0
     thinking: Literal["kept", "last_turn"] = "kept"
+    server_tool_ttl: Count = 0
     usage: Literal["apart", "inside"] = "inside"
     write_fee: Literal["by_lifetime", "none"] = "by_lifetime"
     storage: Literal["none", "token_hours"] = "none"
     scope: Literal["organization", "workspace", "server"] = "organization"
     ttl_chosen: bool = False
+    ttl_unasked: Literal["short", "long"] = "short"
     needs_setting: str = ""
     eviction: Literal["lifetime", "lru", "slot"] = "lifetime"
     capacity: Count = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,6 +98,27 @@ def test_a_request_may_choose_the_longer_retention_at_no_price(retention: str | 
     assert (written.fresh, written.write) == (2000, None)
     now = gap * 10**9
     assert provider.serve(request(2, asked, start=now, settings=settings), now).usage.read == found
+
+
+@pytest.mark.parametrize(
+    ("day", "retention", "gap", "found"),
+    [
+        ("2026-10-31", None, 601, 0),  # in memory, unless a request asks for more
+        ("2026-11-02", None, 601, 1920),  # 24 hours, unless a request asks for less
+        ("2026-11-02", None, 86_400, 1920),
+        ("2026-11-02", None, 86_401, 0),
+        ("2026-11-02", "in_memory", 601, 0),
+    ],
+)
+def test_a_day_is_the_retention_of_those_who_ask_for_none_since_november(
+    day: str, retention: str | None, gap: int, found: int
+) -> None:
+    settings = () if retention is None else (("prompt_cache_retention", f'"{retention}"'),)
+    first = int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) * 10**9
+    provider, asked = LongestPrefixProvider(), prompt(("head", 2000))
+    provider.serve(request(1, asked, start=first, first_token=first, settings=settings), first)
+    then = first + gap * 10**9
+    assert provider.serve(request(2, asked, start=then, settings=settings), then).usage.read == found
 
 
 def test_who_wrote_what_is_told() -> None:

@@ -60,6 +60,10 @@ openai     gpt-5.4               quantum          128               medium  1,53
 openai     gpt-5.4               write_fee        "none"            high    no fee for writing
 openai     gpt-5.4               scope            "organization"    high    not shared between organizations
 openai     gpt-5.4               route_per_minute 15                medium  about 15 requests a minute
+openai     gpt-5.4@2026-04-27    ttl_unasked      "short"           medium  up to 2026-04
+openai     gpt-5.4               ttl_unasked      "long"            medium  24 hours where data may be kept
+openai     gpt-5.4               ttl_short        600               low     5 to 10 minutes of inactivity
+openai     gpt-5.4               ttl_long         86400             high    up to 24 hours
 openai     gpt-5.5               ttl_short        86400             high    24 hours only
 openai     gpt-5.5-pro           ttl_short        86400             high    24 hours only
 openai     gpt-5.6-sol           matching         "breakpoint"      high    entries exist at breakpoints only
@@ -72,6 +76,7 @@ openai     gpt-5.6-sol           on_excess        "keep_latest"     high    the 
 openai     gpt-5.6-sol           implicit         "newest_input"    high    newest eligible message
 openai     gpt-5.6-sol           ttl_short        1800              high    30 minutes, the default
 openai     gpt-5.6-sol           ttl_long         43200             high    12 hours
+openai     gpt-5.6-sol           ttl_unasked      "short"           high    30 minutes unless
 openai     gpt-5.6-sol           write_fee        "by_lifetime"     high    1.25 times
 openai     gpt-5.6-sol           usage            "inside"          high    input_tokens counts what was read
 openai     gpt-6.2-astra         matching         "breakpoint"      high    entries exist at breakpoints only
@@ -154,6 +159,7 @@ anthropic  claude-opus-5-5       settings.effort  messages
 anthropic  claude-opus-5-5       settings.thinking  messages
 anthropic  claude-opus-4-8       settings.speed   nothing
 openai     gpt-5.4               minimum          2048
+openai     gpt-5.4               ttl_unasked      short
 openai     gpt-5.6-sol           lookback         50
 openai     gpt-5.6-sol           lookback_counts  own
 openai     gpt-5.6-sol           ttl_grace        0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from agentsim import __version__
 from agentsim.report.figures import UNKNOWN, count, per_cent, plural
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import Column, write_table
@@ -61,7 +62,7 @@ def _tokens(replay: EngineReplay) -> str:
     if replay.how == "text":
         text = "Prompts are the recorded text in the model's tokens."
     elif replay.scale < 1:
-        text = f"Tokens are drawn from the blocks' digests, {replay.scale:.4f} of their number, so that prompts fit."
+        text = f"Tokens are drawn from the blocks' digests, {replay.scale:.4f} of their number."
     else:
         text = "Tokens are drawn from the blocks' digests, as many as were counted."
     kept = "all that was computed" if replay.capacity is None else f"{replay.capacity:,} tokens"
@@ -119,6 +120,9 @@ def engine_replay_document(replay: EngineReplay) -> dict[str, Any]:
     """The same for programs. Times are integer nanoseconds, sizes bytes."""
     restored = replay.restored
     return {
+        "agentsim": __version__,
+        "report": "replay on the engine",
+        "version": 1,
         "session": replay.session.id,
         "model": replay.model,
         "precision": replay.precision,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from agentsim import __version__
 from agentsim.report.engine_replay import milliseconds, size
 from agentsim.report.figures import per_cent, plural
 from agentsim.report.paper import Paper, Span, Style
@@ -81,7 +82,7 @@ def _rows(outcomes: Outcomes, hourly: float | None) -> list[list[Span]]:
 
 def outcomes_document(outcomes: Outcomes, hourly: float | None) -> dict[str, Any]:
     """The same for programs. Sizes are bytes, times nanoseconds, rates tokens a second."""
-    document: dict[str, Any] = asdict(outcomes)
+    document: dict[str, Any] = {"agentsim": __version__, "report": "engine bench", "version": 1, **asdict(outcomes)}
     document["throughput"] = list(document["throughput"])
     if hourly is not None:
         document["dollars_per_thousand"] = {

@@ -28,6 +28,7 @@ def test_the_table_names_all_eight(capsys: pytest.CaptureFixture[str], monkeypat
 def test_what_does_not_depend_on_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*BENCH, "--json"]) == ExitCode.OK
     document = json.loads(capsys.readouterr().out)
+    assert (document["report"], document["version"]) == ("engine bench", 1)
     # Three of four questions repeat a document of 320 tokens, which are 20 whole pages.
     assert (document["repeated"], document["hits"]) == (3 * 320, 3 * 320)
     # 2 (K and V) x 3 layers x 2 heads x 8 numbers x 4 bytes.

@@ -33,6 +33,7 @@ def test_predicted_stands_beside_measured(capsys: pytest.CaptureFixture[str], mo
 def test_the_same_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", ATLAS, *ENGINE, "--paranoid", "--json"]) == ExitCode.OK
     document = json.loads(capsys.readouterr().out)
+    assert (document["report"], document["version"]) == ("replay on the engine", 1)
     assert document["agreeing"] == 14
     assert document["rows"][1]["predicted"] == document["rows"][1]["measured"] == 80
     assert document["rows"][1]["output"] <= 3

@@ -73,6 +73,7 @@ class Model:
         eps, turned = config.norm_eps, config.heads + config.kv_heads
         count = batch.tokens.shape[0]
         x = self._embed[batch.tokens]
+        turns = self._turns(batch.positions)
         added: torch.Tensor | None = None
         for number, layer in enumerate(self._layers):
             if added is None:
@@ -81,7 +82,11 @@ class Model:
                 normed, x = rms_norm(added, layer.attn_norm, eps, x)
             qkv = products.linear(normed, layer.qkv).view(count, turned + config.kv_heads, config.head_dim)
             # Queries and keys turn alike, so they turn together.
-            qk = rope(qkv[:, :turned], batch.positions, self._cos, self._sin, interleaved=config.rope_interleaved)
+            if turns is None:
+                qk = rope(qkv[:, :turned], batch.positions, self._cos, self._sin, interleaved=config.rope_interleaved)
+            else:
+                pairs = torch.view_as_complex(qkv[:, :turned].reshape(count, turned, config.head_dim // 2, 2))
+                qk = torch.view_as_real(pairs * turns).flatten(-2)
             k_pages, v_pages = kv.k[number], kv.v[number]
             write_pages(qk[:, config.heads :], qkv[:, turned:], k_pages, v_pages, batch.slots)
             seen = paged_attention(
@@ -101,6 +106,16 @@ class Model:
             added = products.linear(silu_mul(gate_up[:, : config.ffn], gate_up[:, config.ffn :]), layer.down)
         assert added is not None  # a model has a layer
         return rms_norm(added, self._norm, eps, x)[0]
+
+    def _turns(self, positions: torch.Tensor) -> torch.Tensor | None:
+        """The rotations of a batch as complex numbers, [T, 1, head_dim / 2], where one product can turn a pair.
+
+        The same numbers that the operation ``rope`` would make anew in every layer, which on a CPU is two hundredths
+        of the time of a token. None where pairs are not neighbours, in narrow types, and on devices with kernels.
+        """
+        if not self.config.rope_interleaved or self._cos.dtype != self.dtype or self.device.type != "cpu":
+            return None
+        return torch.complex(self._cos[positions], self._sin[positions])[:, None, :]
 
     def _hidden_by_row(self, batch: Batch, kv: KVPages) -> torch.Tensor:
         """The same, by arithmetic that treats every row alike."""

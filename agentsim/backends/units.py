@@ -1,11 +1,12 @@
 """A provider that keeps whole prefix units and finds them only as wholes (matching mode ``unit``).
 
-Units end where a request's input ends, and where two requests were seen to part: the prefix that they share is kept
-from then on. So of three requests that begin alike and go on differently, the third is the first to read what they
-share. A hit is counted in whole multiples of a quantum. Nothing is billed for writing.
+Units end where a request's input ends, where its output ends, and where two requests were seen to part: the prefix
+that they share is kept from then on. So of three requests that begin alike and go on differently, the third is the
+first to read what they share. A hit is counted in whole multiples of a quantum. Nothing is billed for writing.
 
-The documentation also names units at fixed intervals of long inputs, without the interval: they are not modeled. Nor
-are units at the end of an output, whose content a prompt does not tell until it comes back as part of the next one.
+What an output was is not known until it comes back: the blocks of the assistant that follow an earlier input are taken
+for the reply to it, for as many replies as that input was sent times. The documentation also names units at fixed
+intervals of long inputs, without the interval: they are not modeled.
 """
 
 from __future__ import annotations
@@ -19,14 +20,26 @@ from agentsim.session import Request, Usage
 
 
 class _Unit:
-    """A kept prefix. Times are nanoseconds."""
+    """A kept prefix, and the replies to it where it is a whole input. Times are nanoseconds.
 
-    __slots__ = ("expires", "owner", "readable")
+    ``sent`` is how many requests had it as their input, ``ended`` when the latest reply did, ``replies`` are the
+    digests of the prefixes that end with one and have come back.
+    """
+
+    __slots__ = ("ended", "expires", "owner", "readable", "replies", "sent")
 
     def __init__(self, readable: int, expires: int, owner: str) -> None:
         self.readable = readable
         self.expires = expires
         self.owner = owner
+        self.sent = 0
+        self.ended = readable
+        self.replies: list[bytes] = []
+
+    def replied(self, digest: bytes, now: int) -> bool:
+        """Whether a prefix that goes on with blocks of the assistant can be read as this input and a reply to it."""
+        known = digest in self.replies or len(self.replies) < self.sent
+        return known and self.ended <= now <= self.expires
 
 
 class UnitProvider(InOrder):
@@ -46,6 +59,9 @@ class UnitProvider(InOrder):
         found, length = self._find(request.model, prompt, now, rules)
         if found is not None:
             found.expires = max(found.expires, now + rules.ttl_short * SECOND)
+            digest = prompt.chain(length)
+            if self._units.get((request.model, digest)) is not found and digest not in found.replies:
+                found.replies.append(digest)
         written = self._keep(request, prompt, now, rules)
         read = _whole(prompt.tokens_until(length), rules.quantum)
         return Served(
@@ -75,6 +91,10 @@ class UnitProvider(InOrder):
             unit = self._units.get((model, prompt.chain(length)))
             if unit is not None and unit.readable <= now <= unit.expires:
                 return unit, length
+            start = _reply_start(prompt, length)
+            asked = self._units.get((model, prompt.chain(start))) if start < length else None
+            if asked is not None and asked.replied(prompt.chain(length), now):
+                return asked, length
         return None, 0
 
     def _keep(self, request: Request, prompt: Prompt, now: int, rules: ProviderRules) -> tuple[int, ...]:
@@ -94,11 +114,23 @@ class UnitProvider(InOrder):
                 continue
             key = (model, prompt.chain(length))
             unit = self._units.get(key)
-            if unit is not None and now <= unit.expires:
-                continue
-            self._units[key] = _Unit(readable, now + rules.ttl_short * SECOND, request.id)
-            written.append(length)
+            if unit is None or now > unit.expires:
+                unit = self._units[key] = _Unit(readable, now + rules.ttl_short * SECOND, request.id)
+                written.append(length)
+            if length == len(prompt):
+                unit.sent += 1
+                unit.ended = readable if request.end is None else request.end
         return tuple(written)
+
+
+def _reply_start(prompt: Prompt, length: int) -> int:
+    """Where the blocks of the assistant begin that end a prefix, if the prompt goes on with others; else its end."""
+    if length < len(prompt) and prompt[length].role == "assistant":
+        return length
+    start = length
+    while start > 0 and prompt[start - 1].role == "assistant" and prompt[start - 1].section == "messages":
+        start -= 1
+    return start
 
 
 def _whole(tokens: int, quantum: int) -> int:

@@ -1,5 +1,6 @@
-"""Providers that keep whole units: what is stored, what is found, for how long. Sizes are small multiples of 64."""
+"""Providers that keep whole units: what is stored, what is found, for how long. Sizes are small multiples of 128."""
 
+import msgspec
 import pytest
 
 from agentsim.backends.modeled import ModeledProvider
@@ -8,6 +9,7 @@ from agentsim.diagnose import diagnose
 from agentsim.prompt import Block, Prompt
 from agentsim.providers import rules_for
 from agentsim.session import Lane, Request, Session, Usage
+from traces.formats import read
 
 SECOND = 10**9
 DAY = 86_400
@@ -47,6 +49,51 @@ def test_a_conversation_that_grows_reads_its_last_input():
         640,
         1_920,
     ]
+
+
+def talk(number: int, at: int, *sizes: int, names: str = "") -> Request:
+    """A request whose blocks are the user's and the assistant's in turn, of so many tokens."""
+    blocks = [
+        Block(
+            section="messages",
+            kind="text",
+            digest=f"{place} {size} {names[place : place + 1]}".ljust(16).encode(),
+            role="assistant" if place % 2 else "user",
+            tokens=size,
+        )
+        for place, size in enumerate(sizes)
+    ]
+    return msgspec.structs.replace(request(number, at), prompt=Prompt.of(blocks))
+
+
+def test_a_conversation_reads_the_reply_too_once_it_came_to_its_end():
+    first = talk(1, 0, 6_102)
+    # 6,102 + 110 are 48 units of 128 and a rest; 6,102 alone are 47.
+    assert reads(first, talk(2, 5, 6_102, 110, 83)) == [0, 6_144]
+    assert reads(first, talk(2, 4, 6_102, 110, 83)) == [0, 6_016]
+    # Another reply than the first one that came back was never made: only the input is found.
+    assert reads(first, talk(2, 5, 6_102, 110, 83), talk(3, 10, 6_102, 250, 83)) == [0, 6_144, 6_016]
+    # Asked twice, there are two replies.
+    again = talk(2, 10, 6_102)
+    assert reads(first, again, talk(3, 20, 6_102, 110, 83), talk(4, 30, 6_102, 250, 83)) == [0, 6_016, 6_144, 6_272]
+
+
+def test_a_conversation_as_deepseek_counted_it(shared_data):
+    for session in read([str(shared_data / "deepseek-harness")]):
+        sizes: list[int] = []
+        requests, counted = [], []
+        for number, one in enumerate(session.requests):
+            assert one.usage is not None
+            sizes.append((one.usage.total_input or 0) - sum(sizes))  # what came since the reply
+            requests.append(talk(number, 100 * number, *sizes))
+            sizes.append(one.usage.output or 0)
+            counted.append(one.usage.read)
+        found = reads(*requests)
+        assert found[0] == counted[0] == 0
+        differ = [(ours, theirs) for ours, theirs in zip(found, counted, strict=True) if ours != theirs]
+        # In one of 15 requests the provider read the input only, not the reply to it.
+        assert differ in ([], [(9_472, 9_216)])
+        assert len(requests) in (5, 12)
 
 
 def test_a_unit_is_found_only_as_a_whole():

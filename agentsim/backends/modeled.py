@@ -13,6 +13,7 @@ import msgspec
 
 from agentsim.backends import Served
 from agentsim.backends.in_force import RulesInForce
+from agentsim.backends.inner import InnerEntries
 from agentsim.backends.rendered import Rendering
 from agentsim.backends.store import Address, Entry, Identity, Pairs, PrefixStore, Spaces
 from agentsim.backends.unasked import declines, looked_up, with_unasked
@@ -59,6 +60,7 @@ class ModeledProvider:
         self._profile = profile
         self._scope = scope
         self._rendering = Rendering()
+        self._inner = InnerEntries()
         self._stores: dict[str, PrefixStore] = {}
         self._known_spaces: dict[tuple[str, str, int, Pairs], Spaces] = {}
 
@@ -137,7 +139,13 @@ class ModeledProvider:
         if rules.readable == "response_end":
             readable = first if end is None else end
         used = now if rules.ttl_clock == "request_start" or end is None else end
-        address = Address(prompt, self._spaces(request, rules), self._rendering.chain(request, prompt, rules))
+        chain = None
+        if rules.shape_in_key or rules.thinking != "kept":
+            chain = self._rendering.chain(request, prompt, rules)
+        address = Address(prompt, self._spaces(request, rules), chain)
+        if rules.server_tool_ttl and request.parent is not None:
+            store, ttl = self._stores[request.provider], rules.server_tool_ttl
+            self._inner.bring(request, address, store, now, ttl=ttl, minimum=rules.minimum)
         return Asked(rules, address, breakpoints, usable, used, readable, rejected, marked, declined)
 
     def find(self, request: Request, asked: Asked, now: int) -> Entry | None:
@@ -158,6 +166,8 @@ class ModeledProvider:
         rules = asked.rules
         if hit is not None and rules.refresh != "none":
             store.touch(asked.address, hit, now, asked.used, ancestors=rules.refresh == "ancestors")
+        if rules.server_tool_ttl and asked.breakpoints:
+            self._inner.note(request, asked.address, asked.used, asked.readable, now)
         written = []
         read_length = 0 if hit is None else hit.length
         after = hit

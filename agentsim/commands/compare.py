@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.policy_choice import chosen_policies
 from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from agentsim.policies import Policy
     from agentsim.session import Problem
 
 EXAMPLES = (
@@ -71,7 +71,7 @@ def command(
 
     if as_json and as_csv:
         raise Failure("--json and --csv exclude each other", remedy="choose one", code=ExitCode.USAGE)
-    policies = _policies(specs, every)
+    policies = chosen_policies(specs, every)
     problems: list[Problem] = []
     sessions = read_sessions(paths, problems)
     if session_id is not None:
@@ -99,17 +99,3 @@ def command(
     if skips is not ExitCode.OK:
         return skips
     return ExitCode.OK if comparison.withheld is None else ExitCode.FINDINGS
-
-
-def _policies(specs: tuple[str, ...], every: bool) -> list[Policy]:
-    from agentsim.policies import PolicyError, every_policy, parse
-
-    try:
-        named = [parse(spec) for spec in specs]
-    except PolicyError as error:
-        raise Failure(str(error), remedy="see 'agentsim policies'", code=ExitCode.USAGE) from None
-    if named and not every:
-        return named
-    given = {policy.spec for policy in named}
-    others = [policy for policy in every_policy() if policy.spec not in given]
-    return named + [policy for policy in others if every or policy.changes is None]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.command import FILE, Command, json_option
+from agentsim.fleet.dimensions import LOSSES_BY
 from agentsim.report.exits import ExitCode
 
 if TYPE_CHECKING:
@@ -19,16 +20,13 @@ EXAMPLES = (
     ("agentsim report ~/.claude/projects --html report.html --policy ttl-1h", "Straight from logs."),
     ("agentsim report fleet/ --csv losses.csv --by version", "Losses by version of the harness, for a spreadsheet."),
 )
-_DIMENSIONS = ("cause", "harness", "version", "model", "project", "team", "week", "tier")
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Show what a fleet loses, where, and what would save it.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FILE)
 @click.option("--html", metavar="FILE", type=FILE, help="Write a web page.")
 @click.option("--csv", "as_csv", metavar="FILE", type=FILE, help="Write one dimension as CSV ('-': standard output).")
-@click.option(
-    "--by", type=click.Choice(_DIMENSIONS), default="cause", show_default=True, help="The dimension of --csv."
-)
+@click.option("--by", type=click.Choice(LOSSES_BY), default="cause", show_default=True, help="The dimension of --csv.")
 @click.option("--policy", "specs", multiple=True, metavar="NAME[:param=value,...]", help="With logs: try this policy.")
 @click.option("--team", metavar="REGEX", help="With logs: whose a log is, the first group of this in its path.")
 @click.option("--title", default="Prompt cache report", show_default=True, help="The title of the web page.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.command import FILE, Command, json_option
+from agentsim.commands.policy_choice import chosen_policies
 from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
@@ -161,17 +162,8 @@ def _report(done: Sweep, found: Figures, as_json: bool) -> None:
 
 
 def policies_of(specs: tuple[str, ...], every: bool) -> tuple[str, ...]:
-    """The policies asked for, or those under which the model is shown the same blocks. Raises Failure."""
-    from agentsim.policies import PolicyError, every_policy, parse
-
-    try:
-        named = [parse(spec) for spec in specs]
-    except PolicyError as error:
-        raise Failure(str(error), code=ExitCode.USAGE) from None
-    if not named or every:
-        known = {policy.spec for policy in named}
-        named += [p for p in every_policy() if (every or p.changes is None) and p.spec not in known]
-    return tuple(dict.fromkeys(policy.spec for policy in named))
+    """The policies to try, as text: workers may be other machines. Raises Failure."""
+    return tuple(dict.fromkeys(policy.spec for policy in chosen_policies(specs, every)))
 
 
 def _made(scenarios: tuple[str, ...], seeds: int, settings: tuple[str, ...]) -> list[Unit]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.command import FILE, Command, json_option
+from agentsim.fleet.dimensions import WATCHED_BY
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ EXAMPLES = (
     ("agentsim watch fleet/ --days 1 --periods 14 --by version", "Yesterday, by version, from a sweep."),
     ("agentsim watch fleet/ --prometheus /var/lib/node_exporter/agentsim.prom", "For a dashboard and its alerts."),
 )
-_DIMENSIONS = ("harness", "version", "model", "tier", "project", "team")
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Tell when a fleet began to lose more of its cache.")
@@ -29,7 +29,7 @@ _DIMENSIONS = ("harness", "version", "model", "tier", "project", "team")
 @click.option(
     "--until", metavar="DATE", help="The last day of the last period.  [default: the last day with a session]"
 )
-@click.option("--by", multiple=True, type=click.Choice(_DIMENSIONS), help="Look at each value of this; repeatable.")
+@click.option("--by", multiple=True, type=click.Choice(WATCHED_BY), help="Look at each value of this; repeatable.")
 @click.option(
     "--least",
     type=click.FloatRange(0, 1),

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentsim.fleet import folder as folders
+from agentsim.fleet.dimensions import LOSSES_BY
 from agentsim.fleet.tables import LOGGED, RECORDED
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
-
-DIMENSIONS = ("cause", "harness", "version", "model", "project", "team", "week", "tier")
-"""What losses can be added up by."""
 
 RESAMPLES = 1000
 CONFIDENCE = (2.5, 97.5)
@@ -128,7 +126,7 @@ def figures(folder: str, *, resamples: int = RESAMPLES) -> Figures:
         concentration=_concentration(losses, len(logged)),
         by=tuple(
             (dimension, _by_cause(misses) if dimension == "cause" else _grouped(usage, dimension))
-            for dimension in DIMENSIONS
+            for dimension in LOSSES_BY
         ),
     )
 

@@ -23,7 +23,6 @@ RESAMPLES = 2_000
 CONFIDENCE = (0.5, 99.5)
 """Ends of the interval, in per cent. Wide, because many groups are looked at."""
 
-DIMENSIONS = ("harness", "version", "model", "tier", "project", "team")
 LEAST_SESSIONS = 5
 """Sessions that a group must have in both periods; fewer say nothing about others."""
 

@@ -31,6 +31,12 @@ LEAST_READS = 12
 LEAST_RETURNS = 5
 """Returns in a span without which no loss is written into an override."""
 
+LEAST_LOST = 10
+"""So many returns after a lifetime have to find their history gone, where more losses came before it."""
+
+MOST_LOST_BEFORE = 1 / 4
+"""The share of the returns within a lifetime that may be lost all the same."""
+
 LEAST_FLOOR = 5
 """A base prefix is named where one of so many losses, or more, left just that."""
 
@@ -176,8 +182,12 @@ def _parted(tier: str, returns: Sequence[Return], clock: Clock, documented: int 
     lost_beyond = sum(not was_kept for _, was_kept in pauses[at + 1 :])
     value: int | None = None
     lost = len(pauses) - kept
-    # Time explains the losses where most returns after the pause lost their history, and few before it did.
-    if most is not None and lost_beyond >= 2 and lost_beyond * 2 >= lost and lost_beyond * 5 >= beyond * 4:
+    # Time explains the losses where most returns after the pause lost their history, and few before it did: few of all
+    # losses, or, where long pauses are rare, a share that is surely small.
+    few_before = lost_beyond * 2 >= lost or (
+        lost_beyond >= LEAST_LOST and wilson(lost - lost_beyond, at + 1)[1] < MOST_LOST_BEFORE
+    )
+    if most is not None and lost_beyond >= 2 and few_before and lost_beyond * 5 >= beyond * 4:
         fits = documented is not None and least <= documented <= most
         value = documented if fits else round((least + most) / 2)
     return Lifetime(

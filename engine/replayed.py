@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
+from agentsim.backends import CacheBackend, Served
 from agentsim.backends.engine_cache import EngineCache
 from agentsim.providers import rules_for
 from agentsim.session import Request, Session
@@ -21,6 +22,9 @@ RULES = "vllm"
 """Whose rules predict: the longest prefix of whole pages, the last token always computed."""
 
 GIB = 2**30
+
+Progress = Callable[[int, int], None]
+"""Called with tokens done and tokens in all."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,25 @@ class NothingToReplay(ValueError):
     """A session of which no prompt is known, not even its size."""
 
 
+class _Told:
+    """A backend that tells how far it is."""
+
+    def __init__(self, backend: CacheBackend, progress: Progress | None, sizes: Sequence[int]) -> None:
+        self._backend = backend
+        self._progress = progress
+        self._sizes = sizes
+        self._done = 0
+        self._total = sum(sizes)
+
+    def serve(self, request: Request, now: int) -> Served:
+        """See :meth:`agentsim.backends.CacheBackend.serve`."""
+        served = self._backend.serve(request, now)
+        self._done += self._sizes[int(request.id)]
+        if self._progress is not None:
+            self._progress(self._done, self._total)
+        return served
+
+
 def replay_on_engine(
     session: Session,
     loaded: Loaded,
@@ -86,8 +109,13 @@ def replay_on_engine(
     cold: bool = True,
     step_tokens: int = 512,
     paranoid: bool = False,
+    longest: int | None = None,
+    progress: Progress | None = None,
 ) -> EngineReplay:
     """Replay a session's requests at their recorded times, one after the other.
+
+    Prompts whose tokens are drawn are shrunk until the longest has at most ``longest`` tokens, or else as many as the
+    model's context holds. ``progress`` is called with tokens done and tokens in all.
 
     ``capacity`` limits the tokens that the cache keeps (to whole pages); without one it keeps all that ``memory`` bytes
     hold. ``cold`` measures each request that reuses something once more without a cache. Raises NothingToReplay,
@@ -102,13 +130,14 @@ def replay_on_engine(
         marks=loaded.marks,
         how=how,
         scale=scale,
+        drawn_limit=longest,
     )
     written = [(request, writer.write(request)) for request in session.requests]
     known = [(request, tokens) for request, tokens in written if tokens is not None]
     if not known:
         raise NothingToReplay("no request tells its prompt, or how large it was")
-    longest = max((tokens for _, tokens in known), key=len)
-    transient = -(-(len(longest) + new_tokens) // page) + 1
+    largest = max((tokens for _, tokens in known), key=len)
+    transient = -(-(len(largest) + new_tokens) // page) + 1
     room = memory // (loaded.bytes_per_token * page)
     if room < 2 * transient:
         raise DoesNotFit(
@@ -132,7 +161,7 @@ def replay_on_engine(
     )
     backend = EngineBackend(engine, _Written(writer, known), new_tokens=new_tokens, capacity=kept)
     _warm_up(engine)
-    replay(paged, backend, price=False)
+    replay(paged, _Told(backend, progress, [len(tokens) for _, tokens in known]), price=False)
     by_id = {one.request: one for one in backend.measured}
     rows = []
     for number, (request, tokens) in enumerate(known):
@@ -154,7 +183,7 @@ def replay_on_engine(
         bytes_per_token=loaded.bytes_per_token,
         peak_bytes=engine.peak_bytes,
         stored_bytes=engine.stored_bytes,
-        restored=measure_restore(loaded.model, longest.tokens, page) if cold and len(longest) > page else None,
+        restored=measure_restore(loaded.model, largest.tokens, page) if cold and len(largest) > page else None,
     )
 
 

@@ -202,12 +202,14 @@ def writer_for(
     marks: bool = False,
     how: How | None = None,
     scale: float | None = None,
+    drawn_limit: int | None = None,
 ) -> Writer:
     """The writer for a trace whose prompts may have at most ``limit`` tokens.
 
     Without ``how``, text is used when all blocks have it, at least half as much as was counted (a trace may hold
-    abridged texts), and it fits. Without ``scale`` it is the largest that fits, at most 1; text is never scaled, for
-    two texts may differ in what is cut off. Raises DoesNotFit.
+    abridged texts), and it fits. Without ``scale`` it is the largest, at most 1, at which no drawn prompt has more than
+    ``drawn_limit`` tokens (else ``limit``); text is never scaled, for two texts may differ in what is cut off. Raises
+    DoesNotFit.
     """
     if how == "text" or (how is None and scale is None and _has_all_text(requests)):
         if encoder is None:
@@ -228,7 +230,7 @@ def writer_for(
         if longest > limit:
             raise DoesNotFit(f"the longest prompt is {longest} tokens at this scale, {limit} fit")
         return Drawn(vocabulary, scale)
-    return Drawn(vocabulary, _largest_scale(requests, vocabulary, limit))
+    return Drawn(vocabulary, _largest_scale(requests, vocabulary, min(limit, drawn_limit or limit)))
 
 
 def _has_all_text(requests: Sequence[Request]) -> bool:

@@ -25,6 +25,11 @@ EXAMPLES = (
 )
 
 
+LONGEST_ON_CPU = 1024
+"""Tokens of the longest prompt on a CPU, unless asked otherwise: a session then takes a minute, not a quarter of an
+hour."""
+
+
 @click.command(cls=Command, examples=EXAMPLES, short_help="Show each request of a session and why its cache was lost.")
 @paths_argument()
 @json_option
@@ -45,7 +50,13 @@ EXAMPLES = (
 @click.option(
     "--scale",
     type=click.FloatRange(0, 1, min_open=True),
-    help="On the engine: shrink prompts to this share. Default: as much as the model's context asks for.",
+    help="On the engine: shrink prompts to this share. Default: as much as --longest asks for.",
+)
+@click.option(
+    "--longest",
+    type=click.IntRange(64, 10_000_000),
+    metavar="TOKENS",
+    help=f"On the engine: shrink prompts until none is longer. Default: {LONGEST_ON_CPU:,} on a CPU, else the context.",
 )
 @click.option(
     "--tokens", type=click.Choice(["text", "drawn"]), help="On the engine: what stands for blocks. Default: what fits."
@@ -126,20 +137,27 @@ def replay_on_engine(session: Session, as_json: bool, options: dict[str, Any]) -
     """Replay a session on a real model and write what was measured. Raises Failure."""
     from agentsim.commands.engine_options import engine_failures, load_model
     from agentsim.report.engine_replay import engine_replay_document, write_engine_replay
+    from agentsim.report.progress import Progress
 
     loaded = load_model(options)
     with engine_failures():
         from engine.replayed import replay_on_engine
 
-        done = replay_on_engine(
-            session,
-            loaded,
-            new_tokens=options["new_tokens"],
-            how=options["tokens"],
-            scale=options["scale"],
-            capacity=options["capacity"],
-            paranoid=options["paranoid"],
-        )
+        longest = options["longest"]
+        if longest is None and loaded.model.device.type == "cpu":
+            longest = LONGEST_ON_CPU
+        with Progress("replaying") as progress:
+            done = replay_on_engine(
+                session,
+                loaded,
+                new_tokens=options["new_tokens"],
+                how=options["tokens"],
+                scale=options["scale"],
+                capacity=options["capacity"],
+                paranoid=options["paranoid"],
+                longest=longest,
+                progress=progress,
+            )
     if as_json:
         from agentsim.report.as_json import write_document
 

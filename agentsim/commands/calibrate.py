@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from agentsim.session import Problem, Session
 
 EXAMPLES = (
-    ("agentsim calibrate ~/.claude/projects", "Which lifetime do my returns show?"),
-    ("agentsim calibrate ~/.codex/sessions -o mine.toml", "Write what differs from the bundled rules."),
+    ("agentsim calibrate ~/.codex/sessions", "Which lifetime, and which steps, do my returns show?"),
+    ("agentsim calibrate ~/.claude/projects -o mine.toml", "Write what differs from the bundled rules."),
     ("agentsim compare session.jsonl --rules mine.toml", "Use it."),
 )
 

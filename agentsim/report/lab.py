@@ -28,7 +28,7 @@ def write_list(paper: Paper, experiments: Mapping[str, str]) -> None:
 def write_result(paper: Paper, result: Result) -> None:
     """Write an experiment: what it establishes, its figures beside the published ones, its tables."""
     experiment, found, seconds = result
-    paper.paragraph((experiment.title, Style.STRONG), (f" {experiment.name}, {seconds:.1f} s", Style.FAINT))
+    paper.paragraph((experiment.title, Style.STRONG), (f" · {experiment.name}, {seconds:.1f} s", Style.FAINT))
     paper.paragraph(experiment.meaning, first=["  "], rest=["  "])
     if found.figures:
         paper.line()

@@ -47,7 +47,7 @@ def _rows(outcomes: Outcomes, hourly: float | None) -> list[list[Span]]:
             "3 restore",
             f"{milliseconds(restored.moving)} ms",
             f"{milliseconds(restored.cold)} ms",
-            f"{restored.tokens:,} tokens from the host; without: computed anew",
+            f"{restored.tokens:,} tokens: from the host, or anew",
         ],
         [
             "4 first token",
@@ -58,15 +58,17 @@ def _rows(outcomes: Outcomes, hourly: float | None) -> list[list[Span]]:
         ["5 generation", f"{outcomes.rate:,.1f}/s", f"{outcomes.uncached_rate:,.1f}/s", "tokens, one request alone"],
     ]
     for number, one in enumerate(outcomes.throughput):
-        first, bare = milliseconds(one.time_to_first_token), milliseconds(one.uncached_time_to_first_token)
         rows.append(
             [
                 "6 throughput" if not number else "",
                 f"{one.tokens_per_second:,.1f}/s",
                 f"{one.uncached_tokens_per_second:,.1f}/s",
-                f"tokens, {one.concurrency} at once; first token {first} ms, without {bare} ms",
+                f"tokens, {one.concurrency} at once",
             ]
         )
+    for number, one in enumerate(outcomes.throughput):
+        first, bare = milliseconds(one.time_to_first_token), milliseconds(one.uncached_time_to_first_token)
+        rows.append(["" if number else "  first token", f"{first} ms", f"{bare} ms", f"{one.concurrency} at once"])
     share = f"{outcomes.seconds / outcomes.uncached_seconds:.2f} of the machine's time"
     rows.append(["7 cost", f"{outcomes.seconds:.2f} s", f"{outcomes.uncached_seconds:.2f} s", share])
     if hourly is not None:

@@ -43,3 +43,11 @@ def test_what_does_not_depend_on_time(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_prefix_beyond_the_context_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*BENCH[:-1], "50000"]) == ExitCode.USAGE
     assert "context" in capsys.readouterr().err
+
+
+def test_nothing_is_cut_at_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    main(BENCH)
+    out = capsys.readouterr().out
+    assert "\u2026" not in out
+    assert max(map(len, out.splitlines())) <= 80

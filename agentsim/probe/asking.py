@@ -22,12 +22,13 @@ FEW_TOKENS = 16
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt of text parts. The part at ``marked`` carries the breakpoint, where the provider has any; with
-    ``every`` all parts carry one."""
+    ``every`` all parts carry one. A ``retention`` is how long a cache without breakpoints is asked to keep it."""
 
     parts: tuple[str, ...]
     marked: int = 0
     every: bool = False
     lifetime: Lifetime = "short"
+    retention: str | None = None
     output: int = FEW_TOKENS
 
 

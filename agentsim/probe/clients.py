@@ -87,6 +87,8 @@ class OpenAIAsker:
                 part["prompt_cache_breakpoint"] = {"mode": "explicit"}
             body["prompt_cache_options"] = {"mode": "explicit", "ttl": _MARK_TTLS[question.lifetime]}
             body["prompt_cache_key"] = question.parts[0].split("\n", 1)[0][:64]
+        if question.retention is not None:
+            body["prompt_cache_retention"] = question.retention
         return _heard(self._account, self._clock, lambda: self._client.responses.create(**body), _openai, began)
 
 

@@ -41,10 +41,13 @@ def run(bench: Bench, tier: Lifetime = "short") -> Finding:
         note = "this provider lets nobody choose a lifetime"
         return bench.finding(EXPERIMENT, "ttl_long", "none", "not measured", None, note)
     life = seconds_of(rules, tier)
+    # Where those who ask for nothing get the long lifetime, the short one has to be asked for.
+    unasked_is_long = rules.ttl_unasked == "long" and rules.ttl_short < rules.ttl_long
+    retention = "in_memory" if unasked_is_long and tier == "short" else None
     written = []
     for number, offset in enumerate(offsets_of(rules, tier, waits=bench.waits)):
         text = document(f"{bench.run} T{number} {tier}", words_of(rules))
-        question = Question(parts=(text, QUESTION), lifetime=tier)
+        question = Question(parts=(text, QUESTION), lifetime=tier, retention=retention)
         written.append((offset, question, bench.ask(EXPERIMENT, f"written, for {offset:,} s", question)))
     hits: list[float] = []
     misses: list[float] = []

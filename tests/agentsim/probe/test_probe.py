@@ -30,11 +30,11 @@ pytest.importorskip("starlette")
 START = 1_790_000_000 * 10**9
 
 
-def measured(provider: Any, model: str, kind: Any, tier: Any = "short") -> tuple[Any, list[Step]]:
-    rules = rules_for(provider, model, START)
+def measured(provider: Any, model: str, kind: Any, tier: Any = "short", start: int = START) -> tuple[Any, list[Step]]:
+    rules = rules_for(provider, model, start)
     marks = provider == "openai" and rules.matching == "breakpoint"
     with (
-        emulated_account(provider, START) as (account, clock),
+        emulated_account(provider, start) as (account, clock),
         asker_for(account, model, clock, marks=marks) as asker,
     ):
         bench = Bench(asker=asker, clock=clock, rules=rules, run="test", waits=False)
@@ -155,6 +155,16 @@ def test_a_lifetime_is_measured_to_the_second_and_nobody_waits(provider: str, mo
     assert finding.agrees
     assert finding.measured == f"read after {life - 1:,} s, lost after {life + 1:,} s"
     assert steps[-1].answered.start - steps[0].answered.start > life * 10**9
+
+
+def test_the_short_retention_is_asked_for_where_a_day_is_what_one_gets_unasked() -> None:
+    november = START + 60 * 24 * 3600 * 10**9  # 2026-11-20
+    finding, _ = measured("openai", "gpt-5.1", "ttl", start=november)
+    assert (finding.agrees, finding.predicted, finding.measured) == (
+        True,
+        "600 s",
+        "read after 599 s, lost after 601 s",
+    )
 
 
 def test_a_rule_that_differs_is_told() -> None:

@@ -7,11 +7,13 @@ what a request would have read under other conditions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 import msgspec
 
 from agentsim.backends import Served
+from agentsim.backends.credit import CLAIM, credited
 from agentsim.backends.in_force import RulesInForce
 from agentsim.backends.inner import InnerEntries
 from agentsim.backends.rendered import Rendering
@@ -156,14 +158,22 @@ class ModeledProvider:
         if rules.lookback_counts in ("breakpoint", "own"):
             return self.store_of(request).find_at(asked.address, positions_of(asked), now)
         positions = [marker.position for marker in reversed(asked.usable)]
-        return self.store_of(request).find(
-            asked.address, positions, now, rules.lookback, rules.lookback_counts == "run"
-        )
+        store = self.store_of(request)
+        found = store.find(asked.address, positions, now, rules.lookback, rules.lookback_counts == "run")
+        if rules.fallback_credit and CLAIM in request.settings:
+            there = credited(
+                request, asked.address, store, partial(self._spaces_at, request, now), positions, now, rules.lookback
+            )
+            if there is not None and (found is None or there.length > found.length):
+                return there
+        return found
 
     def record(self, request: Request, asked: Asked, now: int, hit: Entry | None) -> tuple[int, ...]:
         """Refresh what was read and keep what the breakpoints name. Returns the lengths of new prefixes, in blocks."""
         store = self.store_of(request)
         rules = asked.rules
+        if hit is not None and rules.fallback_credit and hit.space is not asked.address.space_at(hit.length):
+            hit = None  # a credit: this model has read nothing
         if hit is not None and rules.refresh != "none":
             store.touch(asked.address, hit, now, asked.used, ancestors=rules.refresh == "ancestors")
         if rules.server_tool_ttl and asked.breakpoints:
@@ -236,6 +246,14 @@ class ModeledProvider:
             ttl=_life(asked.rules, ttl),
             owner=request.id,
         )
+
+    def _spaces_at(self, request: Request, now: int, model: str) -> Spaces | None:
+        """Where the entries are that a request would read at another model; ``None`` where its rules are not known."""
+        other = msgspec.structs.replace(request, model=model)
+        try:
+            return self._spaces(other, self.rules_of(other, now))
+        except ValueError:
+            return None
 
     def _look_up(self, request: Request, now: int, marked: bool) -> ProviderRules:
         rules = rules_for(request.provider, request.model, now, self._profile, marked=marked)

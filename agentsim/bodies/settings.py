@@ -19,10 +19,13 @@ def settings_of(body: Body, *, images: bool, citations: bool, tool_changes: bool
     ``effort`` is taken out of ``output_config`` to stand by itself. ``images_present`` and ``citations`` are always
     there: they are no parameters, but their coming and going re-keys the cache as one would. So does that of
     ``tool_changes``, which is there where a tool is deferred, or comes or goes in the middle of the conversation.
+    ``fallback_credit`` is in no key: it says that the request carries a token of a refusal, and not which.
     """
     pairs = {"citations": _flag(citations), "images_present": _flag(images)}
     if tool_changes:
         pairs["tool_changes"] = "true"
+    if not is_absent(body.fallback_credit_token):
+        pairs["fallback_credit"] = "true"
     for name in KEY_SETTINGS:
         raw: Raw = getattr(body, name)
         if name == "betas" and is_absent(raw):

@@ -28,11 +28,13 @@ KEY_SETTINGS = (
 )
 """Parameters that can take part in a cache key. What each re-keys is a rule of the provider, not of the body."""
 
+MARKED = ("fallback_credit_token",)
+"""Parameters of which only their presence is kept: it bears on the bill, and they are nobody's business."""
+
 NOT_IN_KEY = (
     "billing_policy",
     "compaction",
     "diagnostics",
-    "fallback_credit_token",
     "fallbacks",
     "inference_geo",
     "max_tokens",
@@ -69,6 +71,7 @@ class Body(msgspec.Struct, gc=False):
     speed: Raw = ABSENT
     thinking: Raw = ABSENT
     tool_choice: Raw = ABSENT
+    fallback_credit_token: Raw = ABSENT
 
 
 class _Model(msgspec.Struct, gc=False):

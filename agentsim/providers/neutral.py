@@ -21,6 +21,7 @@ NEUTRAL: dict[str, object] = {
     "quantum": 1,
     "thinking": "kept",
     "server_tool_ttl": 0,
+    "fallback_credit": False,
     "ttl_clock": "request_start",
     "ttl_grace": 0,
     "lives_short": 0,

@@ -59,7 +59,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     ``readable_doubt`` is the same for the time after an entry became readable. What is read is counted in whole
     multiples of ``quantum`` tokens. With ``thinking`` ``last_turn`` a model is not shown the thinking of earlier turns:
     it is dropped when content comes that is no result of a tool. A ``server_tool_ttl`` is the lifetime of entries that
-    the provider makes itself behind the results of tools that it runs, for a request that carries a breakpoint.
+    the provider makes itself behind the results of tools that it runs, for a request that carries a breakpoint. With
+    ``fallback_credit`` a request that another model refused is billed as if what was warm there were read.
 
     ``usage`` says whether a response counts cached tokens ``apart`` from its input or ``inside`` it. With
     ``write_fee`` ``none`` what is written costs what ordinary input does. ``storage`` says whether keeping an entry is
@@ -106,6 +107,7 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     closing: Count = 0
     thinking: Literal["kept", "last_turn"] = "kept"
     server_tool_ttl: Count = 0
+    fallback_credit: bool = False
     usage: Literal["apart", "inside"] = "inside"
     write_fee: Literal["by_lifetime", "none"] = "by_lifetime"
     storage: Literal["none", "token_hours"] = "none"

@@ -113,17 +113,19 @@ def served(name: str, seed: int) -> tuple[Served, ...]:
 
 
 def modeled() -> tuple[int, ...]:
-    """What the modeled provider of whole prefix units reads of the same three prompts."""
+    """What the modeled provider of whole prefix units reads of the same three prompts. It counts in steps of many
+    tokens, and so each token stands for one step here."""
     from agentsim.backends.units import UnitProvider
+    from agentsim.providers import rules_for
     from engine.lab.prompts import DAY, SECOND, prompt_of, request_of
 
-    provider = UnitProvider()
+    provider, step = UnitProvider(), rules_for("deepseek", "deepseek-chat", DAY).quantum
     reads = []
     for number, (name, question) in enumerate(QUESTIONS.items()):
-        prompt = prompt_of([("A", len(DOCUMENT)), (name, len(question))])
+        prompt = prompt_of([("A", step * len(DOCUMENT)), (name, step * len(question))])
         now = DAY + 60 * number * SECOND
         request = request_of(name, prompt, provider="deepseek", model="deepseek-chat", start=now)
-        reads.append(provider.serve(request, now).usage.read or 0)
+        reads.append((provider.serve(request, now).usage.read or 0) // step)
     return tuple(reads)
 
 

@@ -15,6 +15,7 @@ from math import gcd
 from agentsim.diagnose.elimination import Clock, Finding, expiry, expiry_code, lead_sentence, leads
 from agentsim.diagnose.facts import FIVE_MINUTES, LaneMemory, RowFacts
 from agentsim.diagnose.hosts import moved_hosts
+from agentsim.providers import rules_for
 from agentsim.verdict import Verdict
 
 USUAL_STEP = 128
@@ -49,6 +50,18 @@ def steps_of(rows: Iterable[RowFacts]) -> int:
     return step if step <= LARGEST_STEP else USUAL_STEP
 
 
+def _minimum(row: RowFacts) -> int:
+    """The shortest prefix that the row's cache keeps, as far as anybody says: the usual one, or what its rules know."""
+    try:
+        return max(MINIMUM, rules_for(row.provider, row.model, row.start).minimum)
+    except ValueError:
+        return MINIMUM
+
+
+def _begins_at(minimum: int) -> str:
+    return f"most caches begin at {MINIMUM:,}" if minimum == MINIMUM else f"this one begins at {minimum:,} or so"
+
+
 def judge_automatic(row: RowFacts, memory: LaneMemory, clock: Clock) -> Verdict:
     """The verdict on one row, without its price. ``row.step`` must be set."""
     parent = row.parent
@@ -71,7 +84,7 @@ def judge_automatic(row: RowFacts, memory: LaneMemory, clock: Clock) -> Verdict:
             compared_with=parent.id,
             established=("The history was replaced by a summary, on purpose.",),
         )
-    if row.read == 0 and expected < MINIMUM:
+    if row.read == 0 and expected < (minimum := _minimum(row)):
         return Verdict(
             request=row.id,
             kind="uncached",
@@ -79,7 +92,7 @@ def judge_automatic(row: RowFacts, memory: LaneMemory, clock: Clock) -> Verdict:
             evidence="implied",
             alternatives=("AS902",),
             compared_with=parent.id,
-            established=(f"Only {expected:,} tokens were there to be read; most caches begin at {MINIMUM:,}.",),
+            established=(f"Only {expected:,} tokens were there to be read; {_begins_at(minimum)}.",),
         )
     near = row.step + TURN
     replaced = "prompt_submitted" in row.events and missing <= min(TAIL, expected // 5)

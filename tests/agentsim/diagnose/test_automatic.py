@@ -56,6 +56,27 @@ def test_a_read_that_ends_within_a_step_is_a_hit():
     assert (verdict.expected, verdict.predicted, verdict.prediction) == (5_000, 4_992, "exact")
 
 
+@pytest.mark.parametrize(
+    ("provider", "model", "total", "kind"),
+    [
+        ("gemini", "gemini-4-argon", 4_095, "uncached"),
+        ("gemini", "gemini-4-argon", 4_096, "miss"),
+        ("vertex", "gemini-4-argon", 6_143, "uncached"),
+        ("vertex", "gemini-4-argon", 6_144, "miss"),
+        ("gemini", "gemini-3-flash-preview", 1_023, "uncached"),
+        ("gemini", "gemini-3-flash-preview", 1_024, "miss"),
+        ("openai", "gpt-5.4", 1_024, "miss"),
+        ("somebody", "something", 1_024, "miss"),
+    ],
+)
+def test_nothing_is_lost_below_the_minimum_of_the_model(provider, model, total, kind):
+    verdict = last((0, total, 0), (10, total + 500, 0), provider=provider, model=model)
+    assert (verdict.kind, verdict.lost) == (kind, 0 if kind == "uncached" else total)
+    if kind == "uncached":
+        assert verdict.cause == "AS303"
+        assert "AS902" in verdict.alternatives
+
+
 def test_one_step_more_is_a_loss():
     # 6,000 - 5,376 = 624 is 512 + 112; 6,000 - 4,864 = 1,136 is more than a step and its slack.
     assert last(*STEADY, (40, 7_000, 5_504)).kind == "hit"

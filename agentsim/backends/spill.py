@@ -148,5 +148,6 @@ def _conversation(request: Request, prompt: Prompt) -> bytes:
     for setting in SESSION_SETTINGS:
         if setting in given:
             return f"{request.model} {setting} {given[setting]}".encode()
-    opening = min(prompt.section_end("system") + 1, len(prompt))
-    return request.model.encode() + prompt.chain(opening)
+    # Tools take no part in it: a conversation that gets another tool stays where it is.
+    opening = range(prompt.section_end("tools"), min(prompt.section_end("system") + 1, len(prompt)))
+    return request.model.encode() + b"".join(prompt[position].digest for position in opening)

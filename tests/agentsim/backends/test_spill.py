@@ -92,6 +92,20 @@ def test_requests_with_one_key_share_a_home_and_other_keys_have_others():
     assert len({next(iter(hosts)) for hosts in homes.values()}) > 1
 
 
+@pytest.mark.parametrize(("changed", "moves"), [("tools", False), ("system", True), ("first message", True)])
+def test_a_conversation_is_known_by_its_system_text_and_first_message_and_not_by_its_tools(changed, moves):
+    rules = RULES.with_(route_hosts=1_000)
+
+    def asked(at: int, new: str) -> Request:
+        tools = [block("tool", 3_000, "tools")] + [block("new", 300, "tools")] * (new == "tools")
+        system = block(f"system {new == 'system'}", 2_000, "system")
+        messages = [block(f"task {new == 'first message'}", 100), block("more", 100)]
+        return request(f"r{at}", at, prompt([*tools, system, *messages], (len(tools), 3600)), lasts=2)
+
+    before, after = served(rules, 3, [asked(0, ""), asked(10, changed)])
+    assert (before.host != after.host) == moves
+
+
 @pytest.mark.parametrize(("gap", "percent"), [(599, 0), (600, 8), (1_200, 13), (1_800, 21), (2_700, 25), (3_599, 25)])
 def test_retention_decays_with_the_idle_time_as_published_and_the_head_survives(gap, percent):
     rules = rules_for("anthropic", MODEL, None)

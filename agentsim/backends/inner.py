@@ -18,19 +18,20 @@ class InnerEntries:
 
     def __init__(self) -> None:
         self._answered: dict[str, tuple[Address, int, int, Request, int]] = {}
-        """Of each its prompt, when the lifetime of what it keeps begins, when that can be read, and when it came."""
+        """The last one of each lane: its prompt, when the lifetime of what it keeps begins, when that can be read, the
+        request itself, and when it came."""
 
     def note(self, request: Request, address: Address, used: int, readable: int, now: int) -> None:
         """A request with a breakpoint was answered: what grows from it may show results of tools."""
-        self._answered[request.id] = address, used, readable, request, now
+        self._answered[request.lane] = address, used, readable, request, now
 
     def bring(
         self, request: Request, address: Address, store: PrefixStore, now: int, *, ttl: int, minimum: int
     ) -> None:
         """Keep what the request that this one grew from made, as far as this one's prompt shows it. ``ttl`` is in
         seconds; prefixes of less than ``minimum`` tokens are not kept."""
-        before = self._answered.get(request.parent or "")
-        if before is None:
+        before = self._answered.get(request.lane)
+        if before is None or before[3].id != request.parent:
             return
         there, used, readable, answered, came = before
         prompt = address.prompt

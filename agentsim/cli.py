@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,9 @@ from agentsim.report.exits import ExitCode, Failure
 NAME = "agentsim"
 COMPLETION_VARIABLE = "_AGENTSIM_COMPLETE"
 TRACEBACK_VARIABLE = "AGENTSIM_TRACEBACK"
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a full disk says, wherever something is written: no defect of a program."""
 
 COMMANDS: dict[str, str] = {
     "replay": "Show each request of a session and why its cache was lost.",
@@ -113,13 +117,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (head, less) has seen enough. Python must not find that out again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
+    except OSError as error:
+        if error.errno not in _FULL:
+            return _defect(error)
+        return _complain(Failure(error.strerror or "no room", file=error.filename, remedy="make room", code=ExitCode.USAGE))
     except Exception as error:
-        # Not a traceback: it would repeat words of a log to the terminal as they are.
-        if os.environ.get(TRACEBACK_VARIABLE):
-            raise
-        reason = f"this is a defect of agentsim: {type(error).__name__}: {error}"
-        remedy = f"please report it; {TRACEBACK_VARIABLE}=1 shows where it happened"
-        return _complain(Failure(reason[:1000], remedy=remedy, code=ExitCode.DEFECT))
+        return _defect(error)
+
+
+def _defect(error: Exception) -> int:
+    """No traceback, which would repeat words of a log to the terminal as they are, unless one is asked for."""
+    if os.environ.get(TRACEBACK_VARIABLE):
+        raise error
+    reason = f"this is a defect of agentsim: {type(error).__name__}: {error}"
+    remedy = f"please report it; {TRACEBACK_VARIABLE}=1 shows where it happened"
+    return _complain(Failure(reason[:1000], remedy=remedy, code=ExitCode.DEFECT))
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -136,6 +136,8 @@ def _send(
                 number = f"{len(rows) + 1:,} of {len(plan.requests):,}"
                 reason = f"request {number} failed{status}: {failed.reason}"
                 raise Failure(reason, remedy="nothing more was sent") from None
+    except BrokenPipeError:
+        raise  # that is the page, which somebody has read enough of
     except OSError as error:
         raise Failure(error.strerror or str(error), file=out, remedy="choose a place you may write to") from None
     finally:

@@ -202,6 +202,8 @@ def _probe(
 def _writing(out: str | None) -> Iterator[None]:
     try:
         yield
+    except BrokenPipeError:
+        raise  # that is the page, which somebody has read enough of
     except OSError as error:
         raise Failure(error.strerror or str(error), file=out, remedy="choose a place you may write to") from None
 

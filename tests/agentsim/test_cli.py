@@ -184,3 +184,28 @@ def test_completion_offers_files_and_codes() -> None:
     assert done.stdout.split() == ["file,tra"]
     done = run(_AGENTSIM_COMPLETE="bash_complete", COMP_WORDS="agentsim explain as50", COMP_CWORD="2")
     assert done.stdout.split() == ["plain,AS501", "plain,AS502", "plain,AS503", "plain,AS504"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_no_defect() -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "agentsim", "explain", "AS301"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == ExitCode.USAGE
+    assert done.stderr == b"agentsim: error: No space left on device; make room\n"
+
+
+@pytest.mark.loopback
+def test_the_reader_of_a_probe_may_leave() -> None:
+    """Its own file is written, or nobody asked for one: a pipe that closes is no file that cannot be written."""
+    pytest.importorskip("anthropic", reason="the extra 'probe' is not installed")
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "agentsim", "probe"], stdout=writing, stderr=subprocess.PIPE, check=False
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (ExitCode.OK, b"")

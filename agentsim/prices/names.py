@@ -14,6 +14,7 @@ WINDOW = re.compile(r"\[[^\]]*\]$")  # claude-opus-4-6[1m]: the harness' mark fo
 CLOUD = re.compile(r"^(?:[a-z-]{2,10}\.)?anthropic\.")  # us.anthropic.claude-…: regions and makers on Bedrock
 REVISION = re.compile(r"-v\d+(?::\d+)*$")  # …-v1:0
 DATE = re.compile(r"[-@]20\d{6}$|-latest$")
+DOTS = re.compile(r"(?<=\d)\.(?=\d)")  # claude-fable-5.2: gateways write the version so, its maker does not
 COMPACT_DATE = re.compile(r"-(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)")
 
 
@@ -26,6 +27,8 @@ def spellings(name: str) -> Iterator[str]:
         if shorter and shorter != name:
             name = shorter
             yield name
+    if name.startswith("claude") and (dashed := DOTS.sub("-", name)) != name:
+        yield dashed
 
 
 class Directory:

@@ -172,3 +172,11 @@ def test_a_gemini_object_costs_by_tokens_and_hours(model, hour):
     assert card is not None
     assert card.storage is not None
     assert dollars(card.storage * PER) == Decimal(hour)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [("anthropic", "claude-fable-5.2"), ("openrouter", "anthropic/claude-fable-5.2"), ("vertex", "claude-fable-5.2")],
+)
+def test_a_version_with_a_dot_is_the_same_model(provider, model):
+    assert row(provider, model) == money("8 40 0.20 10 16")

@@ -120,7 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in _FULL:
             return _defect(error)
-        return _complain(Failure(error.strerror or "no room", file=error.filename, remedy="make room", code=ExitCode.USAGE))
+        reason = error.strerror or type(error).__name__
+        return _complain(Failure(reason, file=error.filename, remedy="make room", code=ExitCode.USAGE))
     except Exception as error:
         return _defect(error)
 

@@ -41,11 +41,14 @@ def command(paths: tuple[str, ...], target: str | None, provider: str | None, as
     problems: list[Problem] = []
     sessions = read_sessions(paths, problems)
     found = fit(returns_of(sessions))
+    there = [one.provider for one in found]
     if provider is not None:
         found = tuple(one for one in found if one.provider == provider)
     if not found:
+        tell_skips(sessions, problems, strict)
         what = "no request comes back to a prompt" + (f" at {provider}" if provider else "")
-        raise Failure(f"{what} that was kept or lost", file=paths[0], remedy="name more logs")
+        remedy = f"choose among {', '.join(there)}" if there else "name more logs"
+        raise Failure(f"{what} that was kept or lost", file=paths[0], remedy=remedy)
     if as_json:
         from agentsim.report.as_json import write_document
         from agentsim.report.calibration import calibration_document

@@ -208,3 +208,19 @@ def test_a_base_prefix_is_what_many_losses_leave():
     assert [(floor.tokens, floor.times, floor.losses) for floor in one.floors] == [(4_992, 2, 10)]
     more = (*floors, ("anthropic", "m", "t", 5))
     assert fit(msgspec.structs.replace(base, floors=more))[0].floors == ()
+
+
+def test_why_nothing_could_be_fitted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A counter of minus five is no counter: the row is told, and then the failure. Other providers are named."""
+    made = ClaudeLog("s")
+    made.user("x")
+    made.call(0, 20_000)
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(f"{line}\n" for line in made.lines).replace("20000", "-5"))
+    assert main(["calibrate", str(log)]) == ExitCode.UNREADABLE
+    told = capsys.readouterr().err
+    assert "bad counter" in told.splitlines()[0]
+    assert "no request comes back" in told.splitlines()[-1]
+    good = cold_after(300, [10, 20, 30]).save(tmp_path / "good.jsonl")
+    assert main(["calibrate", str(good), "--provider", "openai"]) == ExitCode.UNREADABLE
+    assert "at openai that was kept or lost; choose among anthropic" in capsys.readouterr().err

@@ -109,7 +109,7 @@ def test_the_line_up_of_november_2026(provider, model, size, prices):
 )
 def test_above_272_000_tokens_input_doubles_and_output_costs_half_as_much_again(model):
     below, above = row("openai", model, LONG - 1), row("openai", model, LONG)
-    factors = (2, Decimal("1.5"), 2, 2, 2)
+    factors = [Decimal(factor) for factor in ("2", "1.5", "2", "2", "2")]
     assert above == [None if price is None else price * by for price, by in zip(below, factors, strict=True)]
 
 

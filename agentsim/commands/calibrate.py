@@ -54,7 +54,7 @@ def command(paths: tuple[str, ...], target: str | None, provider: str | None, as
         from agentsim.report.calibration import calibration_document
 
         write_document(sys.stdout, calibration_document(found))
-    else:
+    elif target != "-":  # the rules stand alone
         from agentsim.report.calibration import write_calibration
         from agentsim.report.paper import Paper
 

@@ -80,7 +80,7 @@ def command(
         from agentsim.report.run_json import run_document
 
         write_document(sys.stdout, run_document(trials, story))
-    else:
+    elif "-" not in (target, perfetto):  # what was written there stands alone
         from agentsim.report.paper import Paper
         from agentsim.report.run import write_run
 
@@ -127,8 +127,12 @@ def _judged(trials: list[Trial]) -> Diagnosis | None:
 def _write_sessions(trials: list[Trial], target: str) -> None:
     from traces.agentsim1 import write
 
+    sessions = [simulation.session for trial in trials for simulation in trial.simulations]
+    if target == "-":
+        write(sessions, sys.stdout.buffer)
+        return
     try:
-        write([simulation.session for trial in trials for simulation in trial.simulations], target)
+        write(sessions, target)
     except OSError as error:
         reason = error.strerror or str(error)
         raise Failure(reason, file=target, remedy="choose a place you may write to", code=ExitCode.USAGE) from error

@@ -82,7 +82,7 @@ def command(
         from agentsim.report.watch_json import watch_document
 
         write_document(sys.stdout, watch_document(seen))
-    else:
+    elif prometheus != "-":  # the gauges stand alone
         from agentsim.report.paper import Paper
         from agentsim.report.watch import write_watch
 

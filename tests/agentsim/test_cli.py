@@ -1,5 +1,6 @@
 """The command line as a whole: help, errors, exit codes, pipes, start-up."""
 
+import json
 import os
 import subprocess
 import sys
@@ -209,3 +210,19 @@ def test_the_reader_of_a_probe_may_leave() -> None:
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (ExitCode.OK, b"")
+
+
+@pytest.mark.parametrize("option", ["-o", "--perfetto"])
+def test_standard_output_holds_one_thing(option: str, tmp_path: Path) -> None:
+    """A trace on standard output can be piped on: no page stands in it, and no file is called '-'."""
+    done = subprocess.run(
+        [sys.executable, "-m", "agentsim", "run", "atlas-14", option, "-"],
+        capture_output=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert done.returncode == ExitCode.OK
+    rows = done.stdout.splitlines()
+    assert json.loads(rows[0] if option == "-o" else done.stdout)
+    assert list(tmp_path.iterdir()) == []

@@ -18,9 +18,16 @@ T = TypeVar("T")
 
 @contextmanager
 def swept(
-    paths: tuple[str, ...], policies: tuple[str, ...], team: str | None, problems: list[Problem]
+    paths: tuple[str, ...],
+    policies: tuple[str, ...],
+    team: str | None,
+    problems: list[Problem],
+    *,
+    asked: bool = False,
 ) -> Iterator[str]:
     """The folder of a sweep: the one that was named, or one made now from logs, which lasts as long as the context.
+
+    ``asked`` says that the policies were named by the user: a sweep has its own, and its own teams.
 
     Raises Failure.
     """
@@ -37,6 +44,10 @@ def swept(
         if len(paths) > 1:
             reason, place = "the folder of a sweep stands alone", paths[known.index(True)]
             raise Failure(reason, file=place, remedy="name it, or logs", code=ExitCode.USAGE)
+        if asked or team is not None:
+            option = "--policy" if asked else "--team"
+            remedy = f"give {option} to 'agentsim sweep'"
+            raise Failure(f"{option} is for logs, not for a sweep", file=paths[0], remedy=remedy, code=ExitCode.USAGE)
         yield paths[0]
         return
     from agentsim.fleet.sweep import sweep

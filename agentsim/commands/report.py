@@ -9,7 +9,7 @@ import click
 
 from agentsim.commands.command import FILE, Command, json_option
 from agentsim.fleet.dimensions import LOSSES_BY
-from agentsim.report.exits import ExitCode
+from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
     from agentsim.session import Problem
@@ -20,25 +20,26 @@ EXAMPLES = (
     ("agentsim report ~/.claude/projects --html report.html --policy ttl-1h", "Straight from logs."),
     ("agentsim report fleet/ --csv losses.csv --by version", "Losses by version of the harness, for a spreadsheet."),
 )
+TITLE = "Prompt cache report"
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Show what a fleet loses, where, and what would save it.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FILE)
 @click.option("--html", metavar="FILE", type=FILE, help="Write a web page.")
 @click.option("--csv", "as_csv", metavar="FILE", type=FILE, help="Write one dimension as CSV ('-': standard output).")
-@click.option("--by", type=click.Choice(LOSSES_BY), default="cause", show_default=True, help="The dimension of --csv.")
+@click.option("--by", type=click.Choice(LOSSES_BY), help="The dimension of --csv.  [default: cause]")
 @click.option("--policy", "specs", multiple=True, metavar="NAME[:param=value,...]", help="With logs: try this policy.")
 @click.option("--team", metavar="REGEX", help="With logs: whose a log is, the first group of this in its path.")
-@click.option("--title", default="Prompt cache report", show_default=True, help="The title of the web page.")
+@click.option("--title", metavar="TEXT", help=f"The title of the web page.  [default: {TITLE}]")
 @json_option
 def command(
     paths: tuple[str, ...],
     html: str | None,
     as_csv: str | None,
-    by: str,
+    by: str | None,
     specs: tuple[str, ...],
     team: str | None,
-    title: str,
+    title: str | None,
     as_json: bool,
 ) -> ExitCode:
     """Show the figures of a sweep's folder, or of logs (which are judged and simulated first, on this machine).
@@ -49,14 +50,18 @@ def command(
     from agentsim.commands.sweep import policies_of
     from agentsim.fleet.figures import figures
 
+    for option, given, needed in (("--by", by, as_csv), ("--title", title, html)):
+        if given is not None and needed is None:
+            other = "--csv" if option == "--by" else "--html"
+            raise Failure(f"{option} without {other}", remedy=f"add {other} FILE", code=ExitCode.USAGE)
     problems: list[Problem] = []
-    with swept(paths, policies_of(specs, False), team, problems) as folder:
+    with swept(paths, policies_of(specs, False), team, problems, asked=bool(specs)) as folder:
         found = seen_or_told(lambda: figures(folder), paths[0], problems, "'agentsim formats' lists what can be read")
     if html is not None:
         from agentsim.report.html import page
         from agentsim.report.output import output, write_safe
 
-        text = page(found, title)
+        text = page(found, title or TITLE)
         with output(html) as stream:
             write_safe(stream, text)
     if as_csv is not None:
@@ -64,7 +69,7 @@ def command(
         from agentsim.report.output import output, write_safe
 
         with output(as_csv) as stream:
-            write_safe(stream, csv_of(found.groups(by), by))
+            write_safe(stream, csv_of(found.groups(by or "cause"), by or "cause"))
     if as_json:
         from agentsim import __version__
         from agentsim.report.as_json import write_document

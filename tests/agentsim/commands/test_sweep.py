@@ -108,3 +108,23 @@ def test_a_damaged_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert main(["report", str(out)]) == ExitCode.UNREADABLE
     assert f"{file}: this table of the sweep is damaged; remove it" in capsys.readouterr().err.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["report", "--policy", "ttl-1h"], "--policy is for logs, not for a sweep; give --policy to 'agentsim sweep'"),
+        (["report", "--team", "x"], "--team is for logs"),
+        (["watch", "--team", "x"], "--team is for logs"),
+        (["report", "--by", "week"], "--by without --csv; add --csv FILE"),
+        (["report", "--title", "x"], "--title without --html; add --html FILE"),
+    ],
+)
+def test_no_option_is_without_effect(
+    arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs, out = str(fleet(tmp_path / "logs", projects=1, sessions=1)), str(tmp_path / "out")
+    assert main(["sweep", logs, "--out", out, "--workers", "0", "--policy", "ttl-5m"]) == ExitCode.OK
+    capsys.readouterr()
+    assert main([*arguments, out]) == ExitCode.USAGE
+    assert words in capsys.readouterr().err

@@ -25,6 +25,7 @@ def command(action: str, files: tuple[str, ...]) -> ExitCode:
     """
     from agentsim.commands.inputs import check_path, unreadable
     from agentsim.providers.check import check_rules
+    from agentsim.report.figures import plural
     from agentsim.report.paper import Paper
     from agentsim.report.rules import write_rules_problems
 
@@ -39,6 +40,6 @@ def command(action: str, files: tuple[str, ...]) -> ExitCode:
         write_rules_problems(paper, problems)
         failed = failed or bool(problems)
         if file is not None and not problems:
-            count = sum(len(options) for options in file.figures.rules.values())
-            paper.line(f"{path}: rules of {file.provider}, {count:,} figures, no mistake")
+            count = sum(len(options) for part in (file.figures, file.marked) for options in part.rules.values())
+            paper.line(f"{path}: rules of {file.provider}, {plural(count, 'figure')}, no mistake")
     return ExitCode.FINDINGS if failed else ExitCode.OK

@@ -46,6 +46,8 @@ def explain(relaxation: Relaxation, seen: Seen, reference: Seen, target: int, wo
     name = reference.request.id
     if rule == "ttl":
         words.established.append(_expiry(seen, reference))
+        if seen.asked.rules.ttl_long <= seen.asked.rules.ttl_short:
+            words.fix = "Keep the entry alive with a small request before it expires: there is no longer lifetime here."
     elif rule == "lookback" and seen.asked.rules.lookback_counts in ("breakpoint", "own"):
         _by_breakpoint(seen, name, target, words)
     elif rule == "lookback":

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from agentsim.backends.routed import RoutedProvider
+from agentsim.diagnose import diagnose
 from agentsim.providers import rules_for
 from agentsim.session import Request
 from agentsim.simulate import replay
@@ -104,3 +105,18 @@ def test_deepseeks_own_counters_are_multiples_of_its_unit(shared_data):
     assert len(counters) == 15
     assert {count % unit for count in counters} == {0}
     assert any(count % (2 * unit) for count in counters)  # 6,272 is 49 units: no larger power of two would do
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "longer"),
+    [("anthropic", "claude-opus-4-8", True), ("qwen", "qwen3.8-max", False), ("minimax", "MiniMax-M2.7", False)],
+)
+def test_nobody_is_advised_to_use_a_lifetime_that_is_not_on_offer(provider, model, longer):
+    asked = [ask(0, provider, model, 4, 3), ask(301, provider, model, 4, 3)]
+    served = replay(session(asked), RoutedProvider()).rows
+    told = [msgspec.structs.replace(one, usage=row.usage) for one, row in zip(asked, served, strict=True)]
+    verdict = diagnose(session(told)).verdicts[1]
+    assert verdict.cause == "AS201"
+    assert (verdict.fix is None) == longer  # without words of its own, the general advice of the cause holds
+    if verdict.fix is not None:
+        assert "no longer lifetime" in verdict.fix

@@ -189,3 +189,25 @@ def test_no_file_breaks_the_check(tmp_path, data):
     file, problems = check_rules(str(path))
     assert file is None
     assert problems
+
+
+def test_figures_for_requests_with_breakpoints_are_counted_too(tmp_path, capsys):
+    path = tmp_path / "qwen.toml"
+    path.write_text(
+        """provider = "qwen"
+read_until = 2026-11-29
+
+[[like]]
+value = "qwen"
+source = "the bundled rules of this provider"
+confidence = "high"
+
+[[marked.lookback]]
+value = 10
+source = "measured by ourselves on 2026-11-29"
+confidence = "low"
+""",
+        encoding="utf-8",
+    )
+    assert main(["rules", "check", str(path)]) == 0
+    assert "1 figure, no mistake" in capsys.readouterr().out

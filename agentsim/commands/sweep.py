@@ -74,6 +74,11 @@ def command(
 
     if not paths and not scenarios:
         raise Failure("no PATH and no --scenario", remedy="name what to sweep", code=ExitCode.USAGE)
+    if not scenarios and (settings or seeds > 1):
+        raise Failure("--set and --seeds are for scenarios", remedy="name one with --scenario", code=ExitCode.USAGE)
+    if scheduler is not None and workers is not None:
+        remedy = "leave --workers out: the scheduler has its own"
+        raise Failure("--workers are those of this machine", remedy=remedy, code=ExitCode.USAGE)
     if "://" in folder:
         remedy = "name a folder of this machine, or one that is mounted"
         raise Failure("results go to a folder, not to a URL", file=folder, remedy=remedy, code=ExitCode.USAGE)

@@ -61,6 +61,8 @@ def test_a_report_straight_from_logs(tmp_path: Path, capsys: pytest.CaptureFixtu
             "--memory: much is no size",
         ),
         (["sweep", "--scenario", "pi-day", "--out", "s3://b/x"], ExitCode.USAGE, "a folder, not to a URL"),
+        (["sweep", ".", "--out", "x", "--seeds", "5"], ExitCode.USAGE, "--set and --seeds are for scenarios"),
+        (["sweep", ".", "--out", "x", "--workers", "2", "--scheduler", "tcp://h:1"], ExitCode.USAGE, "leave --workers"),
         (["report", "gone"], ExitCode.UNREADABLE, "gone: no such file"),
     ],
 )

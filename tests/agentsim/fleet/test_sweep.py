@@ -57,7 +57,7 @@ def test_by_team_version_and_week(tmp_path: Path) -> None:
     assert sorted(group.misses for group in weeks) == [3, 6, 9]
     assert [(group.name, group.misses) for group in found.groups("tier")] == [("1h", 18)]
     for dimension in ("harness", "version", "model", "project", "team", "week", "tier"):
-        assert sum(group.lost_cost for group in found.groups(dimension)) == found.total.lost_cost, dimension
+        assert sum(group.lost_cost or 0 for group in found.groups(dimension)) == found.total.lost_cost, dimension
 
 
 def test_shards_change_nothing(tmp_path: Path) -> None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import re
+from datetime import date
 from decimal import Decimal
 
 import msgspec
 import pytest
 
 from agentsim.fleet.figures import Figures
+from agentsim.fleet.watch import Change, Growth, Watch
 from agentsim.report.clean import display_width
 from agentsim.report.fleet import dollars, write_figures
 from agentsim.report.fleet_csv import csv_of
 from agentsim.report.html import page
 from agentsim.report.paper import Paper
+from agentsim.report.prometheus import prometheus_text
+from agentsim.report.watch import write_watch
 from tests.agentsim.report.test_html import HOSTILE, figures, group, line
 
 UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -91,3 +95,31 @@ def test_wide_charts_are_scrolled_on_narrow_screens_and_names_are_not_broken_by_
     assert [' width="760"' in chart for chart in charts] == ['class="wide"' in chart for chart in charts]
     assert re.search(r"\.wide\{min-width:\d{3}px\}", html)
     assert re.search(r"td:first-child\{[^}]*min-width:\d+em", html)
+
+
+def test_hostile_groups_stay_inert_in_gauges_and_on_the_page_of_a_watch() -> None:
+    day = date(2026, 1, 5)
+    growth = Growth(cause=HOSTILE, before=0.1, last=0.2, cost=Decimal(3))
+    change = Change(
+        dimension="version",
+        name=HOSTILE,
+        new=True,
+        sessions_before=9,
+        sessions=7,
+        before=0.1,
+        last=0.2,
+        low=0.05,
+        high=0.15,
+        excess=Decimal(3),
+        flag="worse",
+        causes=(growth,),
+    )
+    seen = Watch(first=day, last=day, before_first=day, before_last=day, changes=(change,), few=0)
+    stream = io.StringIO()
+    write_watch(Paper(stream, width=80), seen)
+    gauges = prometheus_text(seen)
+    assert not UNSAFE.search(stream.getvalue() + gauges)
+    samples = [entry for entry in gauges.splitlines() if not entry.startswith("#")]
+    assert len(samples) == 5
+    form = re.compile(r'agentsim_\w+\{dimension="version",name="(?:[^"\\]|\\\\|\\")*"\} -?[0-9.]+')
+    assert all(form.fullmatch(sample) for sample in samples)

@@ -168,7 +168,8 @@ def test_a_check_tells_what_is_missing_though_each_figure_is_right(acme, tmp_pat
     assert problem.remedy
 
 
-def test_a_check_on_the_command_line_names_file_line_and_remedy(acme, tmp_path, capsys):
+def test_a_check_on_the_command_line_names_file_line_and_remedy(acme, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "500")  # no path is broken over two lines
     assert main(["rules", "check", acme]) == 0
     assert "4 figures, no mistake" in capsys.readouterr().out
     broken = tmp_path / "broken.toml"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,8 +41,8 @@ def version(program: Path) -> str:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=False)
     except OSError:
         return ""
-    words = done.stdout.split()
-    return f" {words[-1].lstrip('v')}" if done.returncode == 0 and words and words[-1][:1].lstrip("v").isalnum() else ""
+    found = re.search(r"\d+\.\d+[\w.]*", done.stdout) if done.returncode == 0 else None
+    return f" {found[0]}" if found else ""
 
 
 class Peers:
@@ -64,11 +65,13 @@ class Peers:
 def runs(peers: Peers, corpus: Path | None) -> Iterator[tuple[str, list[str]]]:
     """Each benchmark and its arguments."""
     ccusage = f"CLAUDE_CONFIG_DIR={{corpus}} {QUIET} {{program}} claude daily --offline"
+    fresh, gone = "export HOME=$(mktemp -d);", "&& rm -r $HOME"
     summary = [
         *peers.options("ccusage", ccusage),
         *peers.options("kvleak", "{program} audit --path {corpus}/projects"),
-        *peers.options("replay-doctor", f"{QUIET} {{program}} cost {{corpus}}/projects"),
-        *peers.options("cachemiss", f"{QUIET} {{program}} --root {{corpus}}/projects ledger"),
+        # It keeps an index of what it read: a new home each time, so that it reads.
+        *peers.options("replay-doctor", f"sh -c '{fresh} {{program}} cost {{corpus}}/projects {gone}'"),
+        *peers.options("cachemiss", f"{QUIET} {{program}} --root {{corpus}}/projects ledger --since all"),
     ]
     yield "summary", [*summary, "--rounds", "5", *(["--corpus", str(corpus)] if corpus is not None else [])]
     yield (

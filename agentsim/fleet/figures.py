@@ -13,6 +13,7 @@ import msgspec
 
 from agentsim.fleet import folder as folders
 from agentsim.fleet.dimensions import LOSSES_BY
+from agentsim.fleet.resampling import resampled_sums
 from agentsim.fleet.tables import LOGGED, RECORDED
 
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 RESAMPLES = 1000
 CONFIDENCE = (2.5, 97.5)
 _SEED = 20_260_901
-_CELLS = 4_000_000
-"""Drawn counts held at once while resampling."""
-
 _SUMS = ("requests", "fresh", "written", "read", "output", "cost", "unpriced", "misses", "lost", "lost_cost")
 
 
@@ -228,11 +226,11 @@ def _policies(outcomes: pa.Table, resamples: int) -> tuple[tuple[PolicyLine, ...
     lines: list[PolicyLine] = []
     savings: list[np.ndarray[Any, Any]] = []
     names = sorted(name for name in pc.unique(held["policy"]).to_pylist() if name != LOGGED)
+    base = held.filter(pc.equal(held["policy"], RECORDED))
     for name in names:
         rows = held.filter(pc.equal(held["policy"], name))
         known = pc.is_valid(rows["saving"])
         counted = rows.filter(known)
-        base = held.filter(pc.equal(held["policy"], RECORDED))
         saving = pc.sum(counted["saving"]).as_py() or Decimal(0)
         savings.append(_floats(rows["saving"].to_pylist()))
         lines.append(
@@ -277,12 +275,6 @@ def _interval(columns: Sequence[np.ndarray[Any, Any]], sessions: int, resamples:
     values = np.zeros((sessions, len(columns)))
     for number, column in enumerate(columns):
         values[: len(column), number] = column
-    draw = np.random.default_rng(_SEED)
-    sums = np.empty((resamples, len(columns)))
-    chunk = max(1, _CELLS // sessions)
-    for start in range(0, resamples, chunk):
-        size = min(chunk, resamples - start)
-        counts = draw.multinomial(sessions, np.full(sessions, 1 / sessions), size=size)
-        sums[start : start + size] = counts @ values
+    sums = resampled_sums(values, resamples, np.random.default_rng(_SEED))
     low, high = np.percentile(sums, CONFIDENCE, axis=0)
     return [(float(one), float(other)) for one, other in zip(low, high, strict=True)]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentsim.fleet import folder as folders
+from agentsim.fleet.resampling import resampled_sums
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +28,6 @@ LEAST_SESSIONS = 5
 """Sessions that a group must have in both periods; fewer say nothing about others."""
 
 _SEED = 20_260_902
-_CELLS = 4_000_000
 _KEYS = ("format", "session")
 
 
@@ -230,14 +230,9 @@ def _interval(old: _Side, now: _Side) -> tuple[float, float]:
 def _rates(side: _Side, draw: np.random.Generator) -> np.ndarray[Any, Any]:
     import numpy as np
 
-    rates = np.empty(RESAMPLES)
-    chunk = max(1, _CELLS // side.sessions)
-    for start in range(0, RESAMPLES, chunk):
-        size = min(chunk, RESAMPLES - start)
-        counts = draw.multinomial(side.sessions, np.full(side.sessions, 1 / side.sessions), size=size)
-        whole = counts @ side.input
-        rates[start : start + size] = np.divide(counts @ side.lost, whole, out=np.zeros(size), where=whole > 0)
-    return rates
+    sums = resampled_sums(np.column_stack((side.lost, side.input)), RESAMPLES, draw)
+    lost, whole = sums[:, 0], sums[:, 1]
+    return np.divide(lost, whole, out=np.zeros(RESAMPLES), where=whole > 0)
 
 
 def _growths(old: pa.Table, now: pa.Table, old_input: float, new_input: float, difference: float) -> tuple[Growth, ...]:

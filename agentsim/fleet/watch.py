@@ -232,7 +232,9 @@ def _rates(side: _Side, draw: np.random.Generator) -> np.ndarray[Any, Any]:
 
     sums = resampled_sums(np.column_stack((side.lost, side.input)), RESAMPLES, draw)
     lost, whole = sums[:, 0], sums[:, 1]
-    return np.divide(lost, whole, out=np.zeros(RESAMPLES), where=whole > 0)
+    rates = np.zeros(RESAMPLES)
+    np.divide(lost, whole, out=rates, where=whole > 0)
+    return rates
 
 
 def _growths(old: pa.Table, now: pa.Table, old_input: float, new_input: float, difference: float) -> tuple[Growth, ...]:

@@ -113,8 +113,7 @@ class _Prompts:
         self._places: list[tuple[int, int]] = []
         places: list[tuple[int, int]] = []
         try:
-            messages = [{**message, "tool_call_id": _first(message.get("tool_call_ids"))} for message in history]
-            system, parts = messages_parts({"messages": messages}, places)
+            system, parts = messages_parts({"messages": [_with_call_id(message) for message in history]}, places)
             said = [(message["role"], message["content"]) for message in parts]
             self._whole = MessagesReader().prompt_of(system, said)
         except BadRow as bad:
@@ -135,9 +134,12 @@ class _Prompts:
         return self._whole.front(keep, markers) if keep else None
 
 
-def _first(values: object) -> str | None:
-    value = values[0] if isinstance(values, list) and values else None
-    return value if isinstance(value, str) else None
+def _with_call_id(message: Json) -> Json:
+    """The message with the call that it answers where Chat Completions has it: SWE-agent writes a list of one."""
+    ids = message.get("tool_call_ids")
+    if not isinstance(ids, list) or not ids or not isinstance(ids[0], str):
+        return message
+    return {**message, "tool_call_id": ids[0]}
 
 
 def _model(document: Json) -> str:

@@ -112,10 +112,15 @@ def canonical_block(value: Any, path: str) -> Canonical:
 
 
 def _plain(kind: str, value: dict[str, Any]) -> Canonical | None:
-    """What :func:`_canonical` comes to for the two blocks that most prompts are made of, without its way: a text, and a
-    result that is one text. ``None`` for any other."""
+    """What :func:`_canonical` comes to for the three blocks that most prompts are made of, without its way: a text, a
+    call, and a result that is one text. ``None`` for any other."""
     if kind == "text" and len(value) == 2 and isinstance(value.get("text"), str):
         return Canonical("text", "text", value["text"], None, ())
+    if kind == "tool_use" and len(value) == 4:
+        id, name, input = value.get("id"), value.get("name"), value.get("input")
+        if not (isinstance(id, str) and isinstance(name, str) and isinstance(input, dict)):
+            return None
+        return Canonical(kind, "json+", f"{encode(input)}{SEPARATOR}{encode({'id': id, 'name': name})}", name, ())
     content = value.get("content")
     if kind != "tool_result" or len(value) != 3 or not isinstance(content, list) or len(content) != 1:
         return None

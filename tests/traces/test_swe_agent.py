@@ -84,6 +84,18 @@ def test_mini_keeps_the_usage_of_each_step(tmp_path):
     assert session.accounting.skipped == (("bad counter", 1),)
 
 
+def test_a_result_answers_its_call_whichever_way_it_names_it(tmp_path):
+    def texts(name, value):
+        result = {"role": "tool", "content": "done", name: value}
+        history = [*HISTORY[:4], step(0)[0], result, step(1)[0]]
+        return [block.text for block in only(tmp_path, {**RUN, "history": history}).requests[-1].prompt]
+
+    listed, plain, other = texts("tool_call_ids", ["c0"]), texts("tool_call_id", "c0"), texts("tool_call_id", "c1")
+    assert listed == plain
+    assert '"tool_use_id":"c0"' in plain[-1]
+    assert '"tool_use_id":"c1"' in other[-1]
+
+
 def test_it_is_told_from_other_formats(tmp_path):
     only(tmp_path, RUN)
     found = detect(str(tmp_path / "run.traj"))

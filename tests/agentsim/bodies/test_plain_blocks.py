@@ -7,10 +7,11 @@ import pytest
 from agentsim.bodies.canonical import _canonical, _plain, canonical_block
 
 TEXT = {"type": "text", "text": "a\x1e b \u2028"}
+CALL = {"type": "tool_use", "id": "toolu_\x1e", "name": "read", "input": {"b": 1, "a": [None, {"cache_control": {}}]}}
 RESULT = {"type": "tool_result", "tool_use_id": 'toolu_"1"', "content": [TEXT]}
 
 
-@pytest.mark.parametrize("block", [TEXT, {"text": "", "type": "text"}, RESULT])
+@pytest.mark.parametrize("block", [TEXT, {"text": "", "type": "text"}, CALL, {**CALL, "input": {}}, RESULT])
 def test_the_same_form(block):
     assert _plain(block["type"], block) == _canonical(block["type"], dict(block), "x") == canonical_block(block, "x")
 
@@ -19,6 +20,12 @@ def test_the_same_form(block):
     "block",
     [
         {**TEXT, "cache_control": {"type": "ephemeral"}},
+        {**CALL, "caller": {"type": "direct"}},
+        {**CALL, "cache_control": {"type": "ephemeral"}},
+        {**CALL, "input": None},
+        {**CALL, "input": "{}"},
+        {**CALL, "name": None},
+        {"type": "tool_use", "id": "toolu_1", "input": {}, "cache_control": {"type": "ephemeral"}},
         {**RESULT, "is_error": True},
         {**RESULT, "content": [TEXT, TEXT]},
         {**RESULT, "content": "text"},

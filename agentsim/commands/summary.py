@@ -50,7 +50,7 @@ def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None
         check_path(path)
     try:
         with Progress("reading logs") as progress:
-            summary = summarise(paths or None, workers=workers, progress=progress, worst=top)
+            summary = summarise(paths or None, workers=workers, progress=progress, worst=top, meanwhile=_get_ready)
     except OSError as error:
         raise unreadable(error, where[0]) from error
     if not summary.sessions:
@@ -69,3 +69,9 @@ def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None
     if strict and (any(not problem.note for problem in summary.problems) or summary.accounting.skipped):
         return ExitCode.UNREADABLE
     return ExitCode.OK
+
+
+def _get_ready() -> None:
+    """Import what the report will need."""
+    import agentsim.diagnose.causes
+    import agentsim.report.summary  # noqa: F401

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 
 import msgspec
 
-FILE = Path(__file__).with_name("causes.toml")
+FILE = os.path.join(os.path.dirname(__file__), "causes.toml")
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -35,7 +35,7 @@ def cause(code: str) -> Cause:
 
 
 def _load() -> dict[str, Cause]:
-    with FILE.open("rb") as file:
+    with open(FILE, "rb") as file:
         tables = tomllib.load(file)
     return {
         code: Cause(

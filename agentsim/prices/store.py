@@ -1,4 +1,5 @@
-"""Keeps the compiled price table on disk: importing the price library takes 0.2 s, reading the table 2 ms.
+"""Keeps the compiled price table on disk: importing the price library takes 0.2 s, reading the table 2 ms. Paths are
+plain text here: the module for better ones takes longer to import than the table takes to read.
 
 The file is a header line (what it was compiled from, and a digest of the rest) and the table. Whatever is wrong with it
 or with the folder, the table is compiled again; nothing is ever reported, since nothing is lost but time.
@@ -10,13 +11,12 @@ import contextlib
 import hashlib
 import importlib.util
 import os
-from pathlib import Path
 
 import msgspec
 
 from agentsim.prices.table import Table
 
-ADDITIONS = Path(__file__).with_name("prices.toml")
+ADDITIONS = os.path.join(os.path.dirname(__file__), "prices.toml")
 """What the price library lacks."""
 
 FORMAT = 4
@@ -43,18 +43,19 @@ def load_table() -> Table:
     if table is None:
         from agentsim.prices.library import compile_table  # imported only here: it takes longer than all the rest
 
-        table = compile_table(ADDITIONS.read_text(encoding="utf-8"))
+        with open(ADDITIONS, encoding="utf-8") as file:
+            table = compile_table(file.read())
         if source:
             _write(path, source, table)
     return table
 
 
-def cache_file() -> Path:
+def cache_file() -> str:
     """Where the table is kept: ``$XDG_CACHE_HOME/agentsim`` or ``~/.cache/agentsim``."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     # The specification of these folders: a path that is not absolute is to be ignored.
-    folder = Path(base) if os.path.isabs(base) else Path(os.path.expanduser("~")) / ".cache"
-    return folder / "agentsim" / "prices.bin"
+    folder = base if os.path.isabs(base) else os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(folder, "agentsim", "prices.bin")
 
 
 def _source() -> str | None:
@@ -66,13 +67,14 @@ def _source() -> str | None:
             return None
         data = os.path.join(folders[0], "data.py")
         state = os.stat(data)
-        additions = hashlib.blake2b(ADDITIONS.read_bytes(), digest_size=16).hexdigest()
+        with open(ADDITIONS, "rb") as file:
+            additions = _digest(file.read())
     except (OSError, ImportError, ValueError):
         return None
     return f"{FORMAT} {data} {state.st_size} {state.st_mtime_ns} {additions}"
 
 
-def _read(path: Path, source: str) -> Table | None:
+def _read(path: str, source: str) -> Table | None:
     try:
         with open(path, "rb") as file:
             content = file.read(LARGEST + 1)
@@ -85,13 +87,13 @@ def _read(path: Path, source: str) -> Table | None:
         return None
 
 
-def _write(path: Path, source: str, table: Table) -> None:
+def _write(path: str, source: str, table: Table) -> None:
     """Whole or not at all: written beside its place, then moved there."""
     body = msgspec.msgpack.encode(table)
     content = msgspec.json.encode(Header(source, _digest(body))) + b"\n" + body
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    beside = f"{path}.{os.getpid()}"
     with contextlib.suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         try:
             descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:

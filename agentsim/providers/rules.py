@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -137,6 +136,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
         """
         for name in changes:
             if name not in self.__struct_fields__:
+                from difflib import get_close_matches
+
                 near = get_close_matches(name, self.__struct_fields__, 1)
                 raise TypeError(f"no rule is called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
         if isinstance(changes.get("settings"), dict):

@@ -7,7 +7,7 @@ can forget to; styles are values beside the text and never codes inside it.
 from __future__ import annotations
 
 import os
-import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TextIO
@@ -142,7 +142,11 @@ def _width_of(stream: TextIO) -> int:
     columns = os.environ.get("COLUMNS", "")
     if columns.isascii() and columns.isdecimal() and 0 < len(columns) < 6:
         return int(columns)
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or FALLBACK_WIDTH
-    except (OSError, ValueError):
-        return shutil.get_terminal_size((FALLBACK_WIDTH, 24)).columns
+    for known in (stream, sys.__stdout__):
+        try:
+            columns_of_terminal = os.get_terminal_size(known.fileno()).columns if known is not None else 0
+        except (OSError, ValueError, AttributeError):
+            continue
+        if columns_of_terminal:
+            return columns_of_terminal
+    return FALLBACK_WIDTH

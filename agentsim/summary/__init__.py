@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 
 from agentsim.diagnose.totals import Loss
 from agentsim.prices import default_book
@@ -30,23 +31,31 @@ def summarise(
     workers: int | None = None,
     progress: Progress | None = None,
     worst: int = WORST,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Summary:
     """Sum up the sessions at or under the paths, whatever their formats; without paths, those of Claude Code on this
     machine. Each request is counted once within a format.
 
     ``workers`` is the number of processes (by default as many as there are processors). The result does not depend on
-    it, nor on the order of the paths. Files that cannot be read are told in the summary's ``problems``.
+    it, nor on the order of the paths. ``meanwhile`` is called once, while they read: it may import what will be needed
+    then. Files that cannot be read are told in the summary's ``problems``.
     """
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _summarise(paths, workers, progress, worst)
+        return _summarise(paths, workers, progress, worst, meanwhile)
     finally:
         if collecting:
             gc.enable()
 
 
-def _summarise(paths: Sequence[str] | None, workers: int | None, progress: Progress | None, worst: int) -> Summary:
+def _summarise(
+    paths: Sequence[str] | None,
+    workers: int | None,
+    progress: Progress | None,
+    worst: int,
+    meanwhile: Callable[[], None] | None,
+) -> Summary:
     problems: list[Problem] = []
     files, others = sort_out(paths, problems)
     groups = conversations(files)
@@ -55,7 +64,7 @@ def _summarise(paths: Sequence[str] | None, workers: int | None, progress: Progr
         workers = (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()) or 1
         workers = max(1, min(workers, size // _WORTH_A_WORKER))
     reports: list[UnitReport] = []
-    for result in run(groups, workers, progress):
+    for result in run(groups, workers, progress, meanwhile):
         if isinstance(result, Problem):
             problems.append(result)
         else:
@@ -74,19 +83,20 @@ def _count_once(reports: list[UnitReport], groups: dict[str, tuple[LogFile, ...]
 
     Reports come in the order of their beginnings, so the owner of a request is the conversation that began first.
     """
-    owned: set[tuple[str, str]] = set()
+    owned: set[int] = set()
     copies = 0
     for index, report in enumerate(reports):
         before = len(owned)
-        owned.update(report.keys)
-        repeated = before + len(report.keys) - len(owned)
-        if repeated:
+        hashes = array("q", report.key_hashes)
+        owned.update(hashes)
+        if before + len(hashes) > len(owned):
             earlier: set[tuple[str, str]] = set()
             for other in reports[:index]:
-                earlier.update(other.keys)
-            theirs = frozenset(key for key in report.keys if key in earlier)
-            reports[index] = report_on(groups[report.files[0]], default_book(), theirs)
-            copies += repeated
+                earlier.update(other.identities())
+            theirs = frozenset(key for key in report.identities() if key in earlier)
+            if theirs:
+                reports[index] = report_on(groups[report.files[0]], default_book(), theirs)
+                copies += len(theirs)
     return copies
 
 

@@ -23,14 +23,19 @@ class UnitLoss(msgspec.Struct, array_like=True, gc=False):
 
 class UnitReport(msgspec.Struct, array_like=True, gc=False):
     """What one conversation adds to a summary: sums over its counted requests, its losses, and its requests'
-    identities."""
+    identities.
+
+    The identities travel packed, as few conversations ever hold a request that another one holds: ``key_hashes`` has
+    eight bytes for each, which hold within one process and its forks, and ``packed_keys`` themselves.
+    """
 
     session: str
     project: str
     files: tuple[str, ...]
     first_stamp: str
     last_stamp: str
-    keys: list[tuple[str, str]]
+    key_hashes: bytes
+    packed_keys: bytes
     requests: int
     fresh: int
     written: int
@@ -50,6 +55,10 @@ class UnitReport(msgspec.Struct, array_like=True, gc=False):
     skipped: dict[str, int]
     problems: list[Problem]
     format: str = "claude-code"
+
+    def identities(self) -> list[tuple[str, str]]:
+        """The identities of its requests."""
+        return msgspec.msgpack.decode(self.packed_keys, type=list[tuple[str, str]]) if self.packed_keys else []
 
 
 class SessionLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -7,6 +7,10 @@ code.
 
 from __future__ import annotations
 
+from array import array
+
+import msgspec
+
 from agentsim.diagnose.elimination import OBSERVED_CLOCK
 from agentsim.diagnose.facts import FIVE_MINUTES, ONE_HOUR, LaneMemory, RowFacts
 from agentsim.diagnose.rows import judge_row
@@ -113,7 +117,7 @@ class _Judge:
             row.start = row.end
         if parent is not None:
             row.parent = self._facts(parent)
-            above = self.tree.step(parent)
+            above = self.tree.step(parent, count=False)
             row.parent.start = nanoseconds(above.start)
             if above.parent is not None and above.parent.index < parent.index:
                 row.parent.parent = self._facts(above.parent)
@@ -137,7 +141,7 @@ class _Judge:
         usage = call.usage
         when = self._safe_day(call.model, (call.end or "")[:10])
         if when is None:
-            return self.book.card_for(request_of(self.unit, call, self.tree.step(call)))
+            return self.book.card_for(request_of(self.unit, call, self.tree.step(call, count=False)))
         return self.book.card(
             "anthropic", call.model, when, call.total, usage.service_tier, usage.speed, usage.inference_geo
         )
@@ -179,7 +183,7 @@ class _Judge:
 
     def _price_alone(self, call: Call) -> list[int]:
         """Price a call that was served by several inner ones; where its tokens are counted."""
-        cost, equivalents = self.book.price(request_of(self.unit, call, self.tree.step(call)))
+        cost, equivalents = self.book.price(request_of(self.unit, call, self.tree.step(call, count=False)))
         if cost is None:
             self.unpriced[call.model] = self.unpriced.get(call.model, 0) + 1
         else:
@@ -243,7 +247,8 @@ class _Judge:
             files=unit.files,
             first_stamp=unit.first_stamp,
             last_stamp=unit.last_stamp,
-            keys=list(unit.by_key),
+            key_hashes=array("q", map(hash, unit.by_key)).tobytes(),
+            packed_keys=msgspec.msgpack.encode(list(unit.by_key)),
             requests=counted,
             fresh=fresh,
             written=short + long,

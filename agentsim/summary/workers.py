@@ -1,7 +1,8 @@
 """Spread conversations over processes and bring their reports home, in the order they were given.
 
-A worker is a fork that writes its reports to an unnamed file; the parent works too. A worker that dies costs nothing
-but time: the parent does its share again. Where there is no fork, one process does all.
+A worker is a fork that writes its reports to an unnamed file; the parent works too. Each takes the next conversation
+when it is done with one, the largest first. A worker that dies costs nothing but time: the parent does again what it
+took. Where there is no fork, one process does all.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import gc
 import mmap
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO
 
 import msgspec
@@ -26,31 +27,46 @@ Progress = Callable[[int, int], None]
 
 _WORD = 8
 
+_MOST_TOKENS = 1024
+_TOKEN = 2
+"""Bytes. All tokens together fit the smallest pipe there is, so that filling it never waits."""
 
 _Home = list[tuple[int, UnitReport | None, Problem | None]]
 
 
-def run(groups: Sequence[Group], workers: int, progress: Progress | None = None) -> list[UnitReport | Problem]:
+def run(
+    groups: Sequence[Group],
+    workers: int,
+    progress: Progress | None = None,
+    meanwhile: Callable[[], None] | None = None,
+) -> list[UnitReport | Problem]:
     """One report, or the problem that prevented it, for each group in order. The result is the same for any number of
-    workers."""
+    workers. ``meanwhile`` is called once, when the workers have begun."""
     book = default_book()
     sizes = [sum(file.size for file in group) for group in groups]
     total = sum(sizes)
-    shares = _shares(sizes, max(1, min(workers, len(groups))) if hasattr(os, "fork") else 1)
-    done = mmap.mmap(-1, max(1, len(shares)) * _WORD)
-    children = [(share, *_fork(groups, share, sizes, book, done, slot)) for slot, share in enumerate(shares) if slot]
+    order = sorted(range(len(sizes)), key=lambda i: (-sizes[i], i))
+    count = max(1, min(workers, len(groups))) if hasattr(os, "fork") else 1
+    done = mmap.mmap(-1, count * _WORD)
+    queue = _Queue(order) if count > 1 else None
+    children = [_fork(groups, queue, sizes, book, done, slot) for slot in range(1, count)] if queue is not None else []
 
     def tell() -> None:
         if progress is not None:
-            progress(
-                sum(int.from_bytes(done[i * _WORD : (i + 1) * _WORD], "little") for i in range(len(shares))), total
-            )
+            progress(sum(int.from_bytes(done[i * _WORD : (i + 1) * _WORD], "little") for i in range(count)), total)
 
-    home = _work(groups, shares[0] if shares else [], sizes, book, done, 0, tell)
-    for share, pid, file in children:
+    if meanwhile is not None:
+        meanwhile()
+    home = _work(groups, order if queue is None else queue, sizes, book, done, 0, tell)
+    for slot, (pid, file) in enumerate(children, 1):
         _, status = os.waitpid(pid, 0)
         with file:
-            home += _read(file) if status == 0 else _work(groups, share, sizes, book, done, 0, tell)
+            if status == 0:
+                home += _read(file)
+            else:
+                done[slot * _WORD : (slot + 1) * _WORD] = bytes(_WORD)
+    returned = {index for index, _, _ in home}
+    home += _work(groups, [index for index in order if index not in returned], sizes, book, done, 0, tell)
     tell()
     results: list[UnitReport | Problem | None] = [None] * len(groups)
     for index, report, problem in home:
@@ -58,20 +74,25 @@ def run(groups: Sequence[Group], workers: int, progress: Progress | None = None)
     return [result for result in results if result is not None]
 
 
-def _shares(sizes: Sequence[int], workers: int) -> list[list[int]]:
-    """Split indices into shares of about the same number of bytes: the largest first, each to the lightest share."""
-    shares: list[list[int]] = [[] for _ in range(workers)]
-    weights = [0] * workers
-    for index in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
-        lightest = min(range(workers), key=lambda w: (weights[w], w))
-        shares[lightest].append(index)
-        weights[lightest] += sizes[index]
-    return shares
+class _Queue:
+    """Indices that several processes take from, each once: tokens in a pipe, each for some of the indices."""
+
+    def __init__(self, order: Sequence[int]) -> None:
+        self._order = order
+        self._tokens = min(len(order), _MOST_TOKENS)
+        self._reading, writing = os.pipe()
+        os.write(writing, b"".join(token.to_bytes(_TOKEN, "little") for token in range(self._tokens)))
+        os.close(writing)
+
+    def __iter__(self) -> Iterator[int]:
+        while token := os.read(self._reading, _TOKEN):
+            yield from self._order[int.from_bytes(token, "little") :: self._tokens]
+        os.close(self._reading)
 
 
 def _work(
     groups: Sequence[Group],
-    share: Sequence[int],
+    indices: Iterable[int],
     sizes: Sequence[int],
     book: PriceBook,
     done: mmap.mmap,
@@ -79,8 +100,9 @@ def _work(
     tell: Callable[[], None] | None = None,
 ) -> _Home:
     results: _Home = []
-    finished = 0
-    for index in share:
+    place = slice(slot * _WORD, (slot + 1) * _WORD)
+    finished = int.from_bytes(done[place], "little")
+    for index in indices:
         try:
             results.append((index, report_on(groups[index], book), None))
         except OSError as error:
@@ -90,14 +112,14 @@ def _work(
             )
             results.append((index, None, problem))
         finished += sizes[index]
-        done[slot * _WORD : (slot + 1) * _WORD] = finished.to_bytes(_WORD, "little")
+        done[place] = finished.to_bytes(_WORD, "little")
         if tell is not None:
             tell()
     return results
 
 
 def _fork(
-    groups: Sequence[Group], share: Sequence[int], sizes: Sequence[int], book: PriceBook, done: mmap.mmap, slot: int
+    groups: Sequence[Group], indices: Iterable[int], sizes: Sequence[int], book: PriceBook, done: mmap.mmap, slot: int
 ) -> tuple[int, IO[bytes]]:
     file = _scratch()
     pid = os.fork()
@@ -106,7 +128,7 @@ def _fork(
     status = 1
     try:
         gc.disable()
-        data = msgspec.msgpack.encode(_work(groups, share, sizes, book, done, slot))
+        data = msgspec.msgpack.encode(_work(groups, indices, sizes, book, done, slot))
         file.write(data)
         file.flush()
         status = 0

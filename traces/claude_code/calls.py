@@ -12,7 +12,7 @@ import msgspec
 from traces.usage import SentUsage
 
 
-class Call(msgspec.Struct, kw_only=True, eq=False, gc=False):
+class Call(msgspec.Struct, eq=False, gc=False):
     """One request as a log tells it. Filled while its file is being read, and only read afterwards.
 
     ``position`` and ``line`` say where its first line begins (byte offset and number) in file ``file`` of its unit;

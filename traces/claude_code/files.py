@@ -12,7 +12,9 @@ from traces.lines import GZIP
 
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{1,200})"')
 _STAMP = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
-_HEAD_BYTES = 64 * 1024
+_HEAD_BYTES = 16 * 1024
+_LONG_HEAD_BYTES = 256 * 1024
+"""Read only where the shorter beginning has no stamp: a first line may hold a long paste."""
 
 
 class LogFile(NamedTuple):
@@ -94,6 +96,8 @@ def look_at(path: str) -> LogFile:
         if (status.st_mode & 0o170000) != 0o100000:
             raise OSError(f"not a regular file: {path}")
         head = os.read(descriptor, _HEAD_BYTES)
+        if len(head) == _HEAD_BYTES and _STAMP.search(head) is None:
+            head += os.read(descriptor, _LONG_HEAD_BYTES - _HEAD_BYTES)
     finally:
         os.close(descriptor)
     if head.startswith(GZIP):

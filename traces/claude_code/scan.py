@@ -24,16 +24,28 @@ _USER = b'"type":"user"'
 _ASSISTANT = b'"type":"assistant"'
 _STAMP = b'"timestamp":"'
 _STAMP_LENGTH = len(_STAMP)
+_USER_LENGTH = len(_USER)
+_PARENT = b'{"parentUuid":"'
+_PARENT_LENGTH = len(_PARENT)
+_PARENT_END = _PARENT_LENGTH + 36
+_NEVER = b"\n"
+"""Equal to no part of a line."""
 _ID = b'"id":"'
 _NEAR = 512
 _FAR = 2048
 _ID_LENGTH = 48
 _OPEN, _CLOSE = b"{}"
+_QUOTE = ord('"')
 _MAX_PROBLEMS = 200
+_KEPT_BYTES = 16 * 2**20
 
 
 class Unit:
-    """What one conversation's files say: its calls in order, and where each of their rows went."""
+    """What one conversation's files say: its calls in order, and where each of their rows went.
+
+    ``texts`` holds small files as they were read, by their place in ``files``: looking up lines in them again costs
+    less than opening them again.
+    """
 
     __slots__ = (
         "by_key",
@@ -47,6 +59,7 @@ class Unit:
         "rows",
         "session",
         "skipped",
+        "texts",
     )
 
     def __init__(self, files: tuple[str, ...]) -> None:
@@ -61,6 +74,7 @@ class Unit:
         self.session: str | None = None
         self.first_stamp = ""
         self.last_stamp = ""
+        self.texts: dict[int, bytes] = {}
 
     def skip(self, file: str, line: int, reason: str) -> None:
         """Count a row that could not be used, and say where it stands."""
@@ -75,29 +89,42 @@ def scan(files: tuple[str, ...]) -> Unit:
     Raises OSError when a file cannot be read. Bad lines raise nothing: they are counted in ``Unit.skipped``.
     """
     unit = Unit(files)
+    kept = 0
     for index, path in enumerate(files):
-        _scan_file(unit, index, path)
+        text = _scan_file(unit, index, path)
+        if text is not None and kept + len(text) <= _KEPT_BYTES:
+            unit.texts[index] = text
+            kept += len(text)
     return unit
 
 
-def _scan_file(unit: Unit, index: int, path: str) -> None:
+def _scan_file(unit: Unit, index: int, path: str) -> bytes | None:
+    """Take in one file. Returns its bytes when they were read in one piece."""
+    whole: bytes | None = None
     decode = decode_line
     not_billable = duplicate = 0
     # A line that repeats the call before it shows the same bytes in two places: where its message id stands (counted
     # from its beginning) and from the usage on up to the uuid, the first thing that differs (counted from its end).
     head = tail = b""
     head_from = head_to = tail_from = tail_to = 0
+    # The repeated lines' stamps, and the user's lines, mostly stand where they stood in the one before.
+    stamp_from = stamp_to = 0
+    user, user_to = _NEVER, 0
     last: Call | None = None
     number = 0
     for block in read_blocks(path):
         if block.overlong:
             number += 1
             unit.skip(path, number, "too long")
-            last = None
+            last = whole = None
             continue
         data = block.data
         find = data.find
         shift = block.offset
+        if not shift:
+            whole = data
+        elif whole is not None and shift + block.size > len(whole):
+            whole = None
         begin = 0
         size = block.size
         while begin <= size:
@@ -111,34 +138,43 @@ def _scan_file(unit: Unit, index: int, path: str) -> None:
                 and data[begin + head_from : begin + head_to] == head
             ):
                 # Its stamp is when the response went on, which the first line could not know.
-                at = find(_STAMP, end + tail_to, end)
-                stop = find(b'"', at + _STAMP_LENGTH, end) if at >= 0 else -1
-                if stop >= 0:
-                    last.end = unit.last_stamp = data[at + _STAMP_LENGTH : stop].decode("ascii", "replace")
+                if (
+                    stamp_from < tail_to
+                    or data[end + stamp_from - _STAMP_LENGTH : end + stamp_from] != _STAMP
+                    or data[end + stamp_to] != _QUOTE
+                ):
+                    stamp_from, stamp_to = _stamp(data, end + tail_to, end)
+                if stamp_from:
+                    last.end = unit.last_stamp = data[end + stamp_from : end + stamp_to].decode("ascii", "replace")
                     duplicate += 1
                     begin = end + 1
                     continue
+            if (
+                data[begin + _PARENT_END : begin + user_to] == user
+                and data[begin : begin + _PARENT_LENGTH] == _PARENT
+                and data[end - 1] == _CLOSE
+            ):
+                not_billable += 1
+                begin = end + 1
+                continue
             # An assistant's line shows its type near one of its ends; a user's line likewise, and carries no usage of
             # its own. Quotes inside a string are escaped, so that no text can look like either.
             near_end = end - _NEAR
             if near_end < begin:
                 near_end = begin
-            if (
-                find(_ASSISTANT, near_end, end) < 0
-                and end > begin
-                and data[begin] == _OPEN
-                and data[end - 1] == _CLOSE
-                and (
-                    (
-                        (find(_USER, begin, min(begin + _NEAR, end)) >= 0 or find(_USER, near_end, end) >= 0)
-                        and find(_ASSISTANT, begin, min(begin + _NEAR, end)) < 0
-                    )
-                    or find(_USAGE, begin, end) < 0
-                )
-            ):
-                not_billable += 1
-                begin = end + 1
-                continue
+            if find(_ASSISTANT, near_end, end) < 0 and end > begin and data[begin] == _OPEN and data[end - 1] == _CLOSE:
+                near = begin + _NEAR
+                if near > end:
+                    near = end
+                at = find(_USER, begin, near)
+                if ((at >= 0 or find(_USER, near_end, end) >= 0) and find(_ASSISTANT, begin, near) < 0) or find(
+                    _USAGE, begin, end
+                ) < 0:
+                    if at >= 0 and at - begin > _PARENT_END:
+                        user, user_to = _user_head(data, begin, at + _USER_LENGTH)
+                    not_billable += 1
+                    begin = end + 1
+                    continue
             text = data[begin:end]
             here = begin + shift
             begin = end + 1
@@ -163,6 +199,23 @@ def _scan_file(unit: Unit, index: int, path: str) -> None:
     unit.rows += number
     unit.not_billable += not_billable
     unit.duplicate += duplicate
+    return whole
+
+
+def _stamp(data: bytes, low: int, end: int) -> tuple[int, int]:
+    """Where the stamp of a line begins and ends, counted from its end; zeros where it has none behind ``low``."""
+    at = data.find(_STAMP, low, end)
+    stop = data.find(b'"', at + _STAMP_LENGTH, end) if at >= 0 else -1
+    return (at + _STAMP_LENGTH - end, stop - end) if stop >= 0 else (0, 0)
+
+
+def _user_head(data: bytes, begin: int, stop: int) -> tuple[bytes, int]:
+    """What a user's line shows between its parent's uuid and its type, by which the next ones are told: their type is
+    the line's own, as no object is opened before it. Otherwise what no line shows."""
+    head = data[begin + _PARENT_END : stop]
+    if data[begin : begin + _PARENT_LENGTH] != _PARENT or head[0] != _QUOTE or b"{" in head:
+        return _NEVER, 0
+    return head, stop - begin
 
 
 def _take(unit: Unit, index: int, line: Line, number: int, position: int) -> Call | None:
@@ -177,8 +230,9 @@ def _take(unit: Unit, index: int, line: Line, number: int, position: int) -> Cal
         unit.skip(unit.files[index], number, "bad counter")
         return None
     lane = line.agentId or ("sidechain" if line.isSidechain else "")
-    key = _key(message, line.requestId, line.uuid, index, number)
-    return _put(unit, key, message, lane, index, number, position, line, line.uuid, line.timestamp)
+    id = message.id
+    key = (id, line.requestId or "") if id is not None else _key(message, line.requestId, line.uuid, index, number)
+    return _put(unit, key, message, lane, index, number, position, line, line.uuid, line.timestamp, False)
 
 
 def _take_copy(unit: Unit, index: int, line: Line, number: int, position: int) -> Call | None:
@@ -195,7 +249,7 @@ def _take_copy(unit: Unit, index: int, line: Line, number: int, position: int) -
     uuid = inner.uuid or line.uuid
     key = _key(message, inner.requestId, uuid, index, number)
     lane, stamp = data.agentId or "sidechain", inner.timestamp or line.timestamp
-    return _put(unit, key, message, lane, index, number, position, line, uuid, stamp, copy=True)
+    return _put(unit, key, message, lane, index, number, position, line, uuid, stamp, True)
 
 
 def _contradicts(usage: SentUsage) -> bool:
@@ -220,8 +274,7 @@ def _put(
     line: Line,
     uuid: str | None,
     stamp: str | None,
-    *,
-    copy: bool = False,
+    copy: bool,
 ) -> Call:
     """Add a billed line to its call, or begin a new one."""
     usage = message.usage
@@ -230,19 +283,9 @@ def _put(
     call = unit.by_key.get(key)
     if call is None:
         calls = unit.calls
-        call = Call(
-            key=key,
-            lane=lane,
-            file=index,
-            position=position,
-            line=number,
-            index=len(calls),
-            uuid=uuid,
-            parent_uuid=None if copy else line.parentUuid,
-            version=line.version,
-            effort=line.effort,
-            agent_copy=copy,
-        )
+        parent = None if copy else line.parentUuid
+        # In the order of its fields: by their names would take as long again.
+        call = Call(key, lane, index, position, number, len(calls), uuid, parent, line.version, line.effort, copy)
         call.take(message.model or "", usage, output)
         unit.by_key[key] = call
         calls.append(call)

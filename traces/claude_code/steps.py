@@ -59,7 +59,7 @@ class Tree:
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
-        self._maps: dict[int, mmap.mmap] = {}
+        self._views: dict[int, bytes | mmap.mmap] = dict(unit.texts)
         self._before: dict[int, Call | None] | None = None
 
     def __enter__(self) -> Self:
@@ -71,10 +71,11 @@ class Tree:
         self.close()
 
     def close(self) -> None:
-        """Unmap the files."""
-        for view in self._maps.values():
-            view.close()
-        self._maps = {}
+        """Let go of the files."""
+        for view in self._views.values():
+            if isinstance(view, mmap.mmap):
+                view.close()
+        self._views = {}
 
     def before(self, call: Call) -> Call | None:
         """The call of the same lane that stands before this one in file order."""
@@ -86,8 +87,9 @@ class Tree:
                 last[other.lane] = other
         return self._before[call.index]
 
-    def step(self, call: Call) -> Step:
-        """Walk from a call to its parent. Never raises on what a log may hold."""
+    def step(self, call: Call, *, count: bool = True) -> Step:
+        """Walk from a call to its parent. Never raises on what a log may hold. ``count=False`` saves the look at all
+        lines between the two, without which ``appended`` stays unknown."""
         step = Step()
         if call.agent_copy:
             step.parent = self.before(call)
@@ -114,7 +116,7 @@ class Tree:
             wanted = node.parentUuid or node.logicalParentUuid
         path.reverse()
         self._read_path(step, path)
-        if step.parent is not None:
+        if count and step.parent is not None:
             step.appended = self._appended(step.parent, call, uuids)
         return step
 
@@ -162,7 +164,7 @@ class Tree:
                         return found[0], other, found[1]
         return None
 
-    def _match(self, view: mmap.mmap, needle: bytes, uuid: str, low: int, high: int) -> tuple[Node, int] | None:
+    def _match(self, view: bytes | mmap.mmap, needle: bytes, uuid: str, low: int, high: int) -> tuple[Node, int] | None:
         at = high
         while (at := view.rfind(needle, low, at)) >= 0:
             begin = view.rfind(b"\n", 0, at) + 1
@@ -171,12 +173,12 @@ class Tree:
                     return node, begin
         return None
 
-    def _view(self, file: int) -> mmap.mmap:
-        view = self._maps.get(file)
+    def _view(self, file: int) -> bytes | mmap.mmap:
+        view = self._views.get(file)
         if view is None:
             with open(self._unit.files[file], "rb") as handle:
                 view = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
-            self._maps[file] = view
+            self._views[file] = view
         return view
 
     def _appended(self, parent: Call, call: Call, path: set[str]) -> int | None:
@@ -209,7 +211,7 @@ class Tree:
         yield None
 
 
-def _line_end(view: mmap.mmap, at: int) -> int:
+def _line_end(view: bytes | mmap.mmap, at: int) -> int:
     end = view.find(b"\n", at)
     return len(view) if end < 0 else end
 

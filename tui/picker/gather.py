@@ -135,13 +135,13 @@ def _counted_once(
     for session in by_session:  # in order of their beginnings
         shared: dict[str, None] = {}
         for report in reports.get(session, ()):
-            for key in report.keys:
+            for key in report.identities():
                 first = owner.setdefault(key, session)
                 if first != session:
                     shared[first] = None
         if not shared:
             continue
-        theirs = frozenset(key for report in reports[session] for key in report.keys if owner[key] != session)
+        theirs = frozenset(key for report in reports[session] for key in report.identities() if owner[key] != session)
         try:
             parts = [report_on(group, default_book(), theirs) for group in by_session[session]]
         except OSError:

@@ -25,7 +25,7 @@ print(card.fresh, "genai_prices" in sys.modules)
 @pytest.fixture
 def cache(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return store.cache_file()
+    return Path(store.cache_file())
 
 
 def ask() -> tuple[str, bool]:
@@ -85,7 +85,7 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path, monkeypatch):
 def test_a_relative_cache_folder_is_ignored(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/place")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert store.cache_file() == tmp_path / ".cache" / "agentsim" / "prices.bin"
+    assert Path(store.cache_file()) == tmp_path / ".cache" / "agentsim" / "prices.bin"
 
 
 def test_compiling_twice_gives_the_same_bytes(cache):

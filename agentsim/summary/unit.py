@@ -87,7 +87,11 @@ class _Judge:
                 lane = lane_of[before.index]
                 lane_of.append(lane)
                 memories[lane].ends[call.warm] = call.key[0] or call.key[1]
-                lifetimes.append(_lifetime(call, lifetimes[before.index]))
+                life = lifetimes[before.index]
+                split = call.usage.cache_creation
+                if split is None or life is not _SHORT or not split.ephemeral_5m_input_tokens:
+                    life = _lifetime(call, life)
+                lifetimes.append(life)
                 hits += mine
                 continue
             verdict = self._look_closely(call)

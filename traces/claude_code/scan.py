@@ -25,6 +25,7 @@ _ASSISTANT = b'"type":"assistant"'
 _STAMP = b'"timestamp":"'
 _STAMP_LENGTH = len(_STAMP)
 _USER_LENGTH = len(_USER)
+_ASSISTANT_LENGTH = len(_ASSISTANT)
 _PARENT = b'{"parentUuid":"'
 _PARENT_LENGTH = len(_PARENT)
 _PARENT_END = _PARENT_LENGTH + 36
@@ -33,7 +34,8 @@ _NEVER = b"\n"
 _ID = b'"id":"'
 _NEAR = 512
 _FAR = 2048
-_ID_LENGTH = 48
+_ID_LENGTH = len(_ID)
+_HEAD_LENGTH = 48
 _OPEN, _CLOSE = b"{}"
 _QUOTE = ord('"')
 _MAX_PROBLEMS = 200
@@ -107,8 +109,8 @@ def _scan_file(unit: Unit, index: int, path: str) -> bytes | None:
     # from its beginning) and from the usage on up to the uuid, the first thing that differs (counted from its end).
     head = tail = b""
     head_from = head_to = tail_from = tail_to = 0
-    # The repeated lines' stamps, and the user's lines, mostly stand where they stood in the one before.
-    stamp_from = stamp_to = 0
+    # What is looked for in a line mostly stands where it stood in the one before: nothing is found faster than there.
+    stamp_from = stamp_to = type_from = where = 0
     user, user_to = _NEVER, 0
     last: Call | None = None
     number = 0
@@ -134,6 +136,7 @@ def _scan_file(unit: Unit, index: int, path: str) -> bytes | None:
             number += 1
             if (
                 last is not None
+                and end + tail_from > begin
                 and data[end + tail_from : end + tail_to] == tail
                 and data[begin + head_from : begin + head_to] == head
             ):
@@ -159,10 +162,15 @@ def _scan_file(unit: Unit, index: int, path: str) -> bytes | None:
                 continue
             # An assistant's line shows its type near one of its ends; a user's line likewise, and carries no usage of
             # its own. Quotes inside a string are escaped, so that no text can look like either.
-            near_end = end - _NEAR
-            if near_end < begin:
-                near_end = begin
-            if find(_ASSISTANT, near_end, end) < 0 and end > begin and data[begin] == _OPEN and data[end - 1] == _CLOSE:
+            at = end + type_from
+            if at < begin or data[at : at + _ASSISTANT_LENGTH] != _ASSISTANT:
+                near_end = end - _NEAR
+                if near_end < begin:
+                    near_end = begin
+                at = find(_ASSISTANT, near_end, end)
+                if at >= 0:
+                    type_from = at - end
+            if at < 0 and end > begin and data[begin] == _OPEN and data[end - 1] == _CLOSE:
                 near = begin + _NEAR
                 if near > end:
                     near = end
@@ -186,13 +194,14 @@ def _scan_file(unit: Unit, index: int, path: str) -> bytes | None:
                 continue
             last = _take(unit, index, line, number, here)
             if last is not None:
-                where = text.find(_ID, 0, _FAR)
+                if text[where : where + _ID_LENGTH] != _ID:
+                    where = text.find(_ID, 0, _FAR)
                 usage_at = text.rfind(_USAGE_OBJECT)
                 uuid_at = text.rfind(_UUID)
                 if where < 0 or not 0 < usage_at < uuid_at:
                     last = None
                     continue
-                head_from, head_to = where, where + _ID_LENGTH
+                head_from, head_to = where, where + _HEAD_LENGTH
                 head = text[head_from:head_to]
                 tail_from, tail_to = usage_at - len(text), uuid_at - len(text)
                 tail = text[tail_from:tail_to]

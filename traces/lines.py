@@ -16,6 +16,9 @@ BLOCK_BYTES = 4 * 2**20
 MAX_LINE_BYTES = 64 * 2**20
 """The longest line that is read; a longer one is passed over and counted."""
 
+MOST_UNPACKED = 512 * 2**20
+"""The largest packed file, unpacked, of a log that is looked up by places: it has to be held in memory for that."""
+
 BOM = b"\xef\xbb\xbf"
 GZIP = b"\x1f\x8b"
 
@@ -76,6 +79,12 @@ def open_log(path: str) -> IO[bytes]:
     from traces.unpacking import Unpacked
 
     return cast(IO[bytes], Unpacked(file))
+
+
+def is_packed(path: str) -> bool:
+    """Whether a regular file is packed with gzip. Raises OSError when it cannot be read."""
+    with open(open_regular(path), "rb", buffering=0) as file:
+        return file.read(2) == GZIP
 
 
 def read_blocks(path: str, *, block_bytes: int = BLOCK_BYTES, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Block]:

@@ -39,7 +39,7 @@ def report_on(
 
     Raises OSError when a file cannot be read.
     """
-    unit = scan(tuple(file.path for file in group))
+    unit = scan(tuple(file.path for file in group), keep=True)
     with Tree(unit) as tree:
         return _Judge(unit, tree, book, owned).report(group)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from agentsim.diagnose import diagnose
 from agentsim.session import Problem
 from agentsim.summary import summarise
 from tests.traces.captures import jsonl
@@ -32,14 +33,38 @@ def test_lines_and_documents(tmp_path):
     assert summarise([str(tmp_path)]).requests == 4
 
 
-def test_logs_of_claude_code_are_not_read_packed(tmp_path):
-    """Their reader goes back to places in the file: better told than judged with half of what it knows."""
+def test_logs_of_claude_code_read_the_same_packed(tmp_path):
+    """Their reader goes back to places in the file, which are places in what was packed."""
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    for folder in (plain, packed):
+        (folder / "project").mkdir(parents=True)
+    data = (SAMPLES / "claude-code.jsonl").read_bytes()
+    (plain / "project" / "x.jsonl").write_bytes(data)
+    (packed / "project" / "x.jsonl.gz").write_bytes(gzip.compress(data))
+    (expected,) = read([str(plain)])
+    for path in (packed, packed / "project" / "x.jsonl.gz"):
+        (session,) = sound(list(read([str(path)])))
+        assert diagnose(session).verdicts == diagnose(expected).verdicts
+        assert [(r.id, r.usage, r.parent, r.start, r.end, r.lane) for r in session.requests] == [
+            (r.id, r.usage, r.parent, r.start, r.end, r.lane) for r in expected.requests
+        ]
+        one, other = summarise([str(path)]), summarise([str(plain)])
+        assert (one.cost, one.lost_cost, one.kinds, one.requests) == (
+            other.cost,
+            other.lost_cost,
+            other.kinds,
+            other.requests,
+        )
+
+
+def test_a_log_of_claude_code_too_large_to_unpack_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("traces.claude_code.scan.MOST_UNPACKED", 2**20)
     path = tmp_path / "x.jsonl.gz"
-    path.write_bytes(gzip.compress((SAMPLES / "claude-code.jsonl").read_bytes()))
-    told: list[Problem] = []
-    with pytest.raises(OSError, match="gunzip"):
-        list(read([str(path)], told))
-    assert summarise([str(path)]).problems[0].reason.endswith("(gunzip)")
+    line = b'{"type":"summary","isSidechain":false,"summary":"' + b"x" * 1000 + b'"}\n'
+    path.write_bytes(gzip.compress(line * 1100))
+    with pytest.raises(OSError, match="larger than 1 MiB unpacked"):
+        list(read([str(path)]))
+    assert "larger than 1 MiB unpacked" in summarise([str(path)]).problems[0].reason
 
 
 def test_several_members_are_one_file(tmp_path):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from agentsim.session import Problem
-from traces.lines import GZIP
+from traces.lines import open_log
 
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{1,200})"')
 _STAMP = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
@@ -50,7 +50,8 @@ def default_roots(environment: Mapping[str, str] | None = None) -> list[str]:
 
 
 def find_logs(paths: Iterable[str], problems: list[Problem]) -> list[str]:
-    """The ``.jsonl`` files at or under the paths, sorted. What cannot be entered is told in ``problems``.
+    """The ``.jsonl`` files, packed or not, at or under the paths, sorted. What cannot be entered is told in
+    ``problems``.
 
     Links to folders are followed once each, so a loop ends. A file named outright is taken whatever its name.
     """
@@ -71,7 +72,7 @@ def find_logs(paths: Iterable[str], problems: list[Problem]) -> list[str]:
             try:
                 if entry.is_dir():
                     walk(entry.path)
-                elif entry.name.endswith(".jsonl") and entry.is_file() and entry.name != "journal.jsonl":
+                elif entry.name.endswith((".jsonl", ".jsonl.gz")) and entry.is_file() and entry.name != "journal.jsonl":
                     found[entry.path] = None
             except OSError as error:
                 problems.append(_unreadable(entry.path, error))
@@ -90,21 +91,13 @@ def _unreadable(path: str, error: OSError) -> Problem:
 
 def look_at(path: str) -> LogFile:
     """Read the beginning of a log. Raises OSError when the file cannot be read or is not a regular file."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    try:
-        status = os.fstat(descriptor)
-        if (status.st_mode & 0o170000) != 0o100000:
-            raise OSError(f"not a regular file: {path}")
-        head = os.read(descriptor, _HEAD_BYTES)
+    with open_log(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        head = file.read(_HEAD_BYTES)
         if len(head) == _HEAD_BYTES and _STAMP.search(head) is None:
-            head += os.read(descriptor, _LONG_HEAD_BYTES - _HEAD_BYTES)
-    finally:
-        os.close(descriptor)
-    if head.startswith(GZIP):
-        # Places in the file are looked up again later, which a packed file does not allow.
-        raise OSError("packed with gzip; logs of Claude Code are read unpacked (gunzip)")
+            head += file.read(_LONG_HEAD_BYTES - _HEAD_BYTES)
     folder, name = os.path.split(path)
-    stem = name.removesuffix(".jsonl")
+    stem = _stem(name)
     agent = stem.removeprefix("agent-") if stem.startswith("agent-") else ""
     session = session_in(head, path)
     stamp = min(_STAMP.findall(head), default=b"")
@@ -118,14 +111,18 @@ def look_at(path: str) -> LogFile:
         stamp=stamp.decode("utf-8", "replace"),
         agent=agent,
         project=os.path.basename(folder),
-        size=status.st_size,
+        size=size,
     )
 
 
 def session_in(head: bytes, path: str) -> str:
     """The session that a log belongs to, by its beginning; by its name where that tells nothing."""
     session = _SESSION_ID.search(head)
-    return session[1].decode("utf-8", "replace") if session else os.path.basename(path).removesuffix(".jsonl")
+    return session[1].decode("utf-8", "replace") if session else _stem(os.path.basename(path))
+
+
+def _stem(name: str) -> str:
+    return name.removesuffix(".gz").removesuffix(".jsonl")
 
 
 def _is_inner(name: str) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 from agentsim.session import Problem
 from traces.claude_code.calls import Call
 from traces.claude_code.lines import SYNTHETIC_MODEL, Line, Message, decode_line
-from traces.lines import read_blocks
+from traces.lines import MOST_UNPACKED, is_packed, read_blocks
 from traces.records import REMEDIES, split_objects
 from traces.usage import ABSENT, SentUsage, is_contradictory
 
@@ -45,7 +45,7 @@ _KEPT_BYTES = 16 * 2**20
 class Unit:
     """What one conversation's files say: its calls in order, and where each of their rows went.
 
-    ``texts`` holds small files as they were read, by their place in ``files``: looking up lines in them again costs
+    ``texts`` may hold small files as they were read, by their place in ``files``: looking up lines in them again costs
     less than opening them again.
     """
 
@@ -85,16 +85,18 @@ class Unit:
             self.problems.append(Problem(file=file, line=line, reason=reason, remedy=REMEDIES[reason]))
 
 
-def scan(files: tuple[str, ...]) -> Unit:
+def scan(files: tuple[str, ...], *, keep: bool = False) -> Unit:
     """Read the files of one conversation in the order given and collect its calls.
 
-    Raises OSError when a file cannot be read. Bad lines raise nothing: they are counted in ``Unit.skipped``.
+    ``keep`` says that its lines will be looked up soon, and the unit be let go then: small files are kept in memory.
+    Raises OSError when a file cannot be read, or is packed and too large to be. Bad lines raise nothing: they are
+    counted in ``Unit.skipped``.
     """
     unit = Unit(files)
     kept = 0
     for index, path in enumerate(files):
         text = _scan_file(unit, index, path)
-        if text is not None and kept + len(text) <= _KEPT_BYTES:
+        if keep and text is not None and kept + len(text) <= _KEPT_BYTES:
             unit.texts[index] = text
             kept += len(text)
     return unit
@@ -113,7 +115,7 @@ def _scan_file(unit: Unit, index: int, path: str) -> bytes | None:
     stamp_from = stamp_to = type_from = where = 0
     user, user_to = _NEVER, 0
     last: Call | None = None
-    number = 0
+    number = shift = size = 0
     for block in read_blocks(path):
         if block.overlong:
             number += 1
@@ -205,6 +207,8 @@ def _scan_file(unit: Unit, index: int, path: str) -> bytes | None:
                 head = text[head_from:head_to]
                 tail_from, tail_to = usage_at - len(text), uuid_at - len(text)
                 tail = text[tail_from:tail_to]
+    if shift + size > MOST_UNPACKED and is_packed(path):
+        raise OSError(f"packed with gzip, and larger than {MOST_UNPACKED >> 20} MiB unpacked; unpack it (gunzip)")
     unit.rows += number
     unit.not_billable += not_billable
     unit.duplicate += duplicate

@@ -39,7 +39,7 @@ def sessions_of(files: Iterable[LogFile], problems: list[Problem]) -> list[Sessi
             unit = scan(tuple(file.path for file in group))
         except OSError as error:
             problems.append(
-                Problem(file=group[0].path, line=0, reason=error.strerror or "cannot be read", remedy="check the file")
+                Problem(file=group[0].path, line=0, reason=error.strerror or str(error), remedy="check the file")
             )
             continue
         parts.setdefault(group[0].session, []).append(unit)

@@ -18,6 +18,7 @@ from agentsim.session import EventKind
 from traces.claude_code.calls import Call
 from traces.claude_code.lines import SYNTHETIC_MODEL, BlockHead, Node, decode_node
 from traces.claude_code.scan import Unit
+from traces.lines import MOST_UNPACKED, is_packed, open_log
 from traces.records import split_objects
 
 _MAX_STEPS = 5000
@@ -176,8 +177,13 @@ class Tree:
     def _view(self, file: int) -> bytes | mmap.mmap:
         view = self._views.get(file)
         if view is None:
-            with open(self._unit.files[file], "rb") as handle:
-                view = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
+            path = self._unit.files[file]
+            if is_packed(path):
+                with open_log(path) as unpacked:
+                    view = unpacked.read(MOST_UNPACKED)
+            else:
+                with open(path, "rb") as handle:
+                    view = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
             self._views[file] = view
         return view
 

@@ -101,9 +101,9 @@ def test_small_files_are_kept_whole_and_others_are_not(tmp_path: Path, monkeypat
     for end in ("", "\n"):
         path = tmp_path / "s.jsonl"
         path.write_text(text + end)
-        assert scan((str(path),)).texts == {0: path.read_bytes()}
+        assert scan((str(path),), keep=True).texts == {0: path.read_bytes()}
         with monkeypatch.context() as patch:
             patch.setattr(module, "read_blocks", functools.partial(read_blocks, block_bytes=1000))
-            cut = scan((str(path),))
+            cut = scan((str(path),), keep=True)
         assert cut.texts == {}
         assert len(cut.calls) == 9

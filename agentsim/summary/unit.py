@@ -21,9 +21,10 @@ from agentsim.summary.shape import UnitLoss, UnitReport
 from agentsim.verdict import Verdict
 from traces.claude_code.calls import Call
 from traces.claude_code.files import LogFile
-from traces.claude_code.scan import Unit, scan
+from traces.claude_code.scan import scan
 from traces.claude_code.session import output_is_final, request_id, request_of
 from traces.claude_code.steps import Tree
+from traces.claude_code.unit import Unit
 from traces.stamps import nanoseconds
 from traces.usage import diagnosis_of, usage_of
 

@@ -18,8 +18,9 @@ from agentsim.session import (
 )
 from traces.claude_code.calls import Call
 from traces.claude_code.files import LogFile, conversations
-from traces.claude_code.scan import Unit, scan
+from traces.claude_code.scan import scan
 from traces.claude_code.steps import Step, Tree
+from traces.claude_code.unit import Unit
 from traces.stamps import nanoseconds
 from traces.usage import SentUsage, diagnosis_of, usage_of
 

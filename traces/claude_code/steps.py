@@ -17,7 +17,7 @@ import msgspec
 from agentsim.session import EventKind
 from traces.claude_code.calls import Call
 from traces.claude_code.lines import SYNTHETIC_MODEL, BlockHead, Node, decode_node
-from traces.claude_code.scan import Unit
+from traces.claude_code.unit import Unit
 from traces.lines import MOST_UNPACKED, is_packed, open_log
 from traces.records import split_objects
 

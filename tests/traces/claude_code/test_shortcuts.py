@@ -12,7 +12,8 @@ import msgspec
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from traces.claude_code.scan import Unit, scan
+from traces.claude_code.scan import scan
+from traces.claude_code.unit import Unit
 
 USER_INSIDE = {"type": "tool_use", "id": "toolu_1", "name": "x", "input": {"type": "user", "usage": {}}}
 ASSISTANT_INSIDE = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "assistant", "usage": {}}]}

@@ -79,7 +79,7 @@ def columns(bars: Sequence[Bar], title: str) -> str:
     step = (WIDTH - 20) / len(bars)
     width = min(step * 0.7, 48)
     every = max(1, -(-70 // max(int(step), 1)))
-    told = sorted(range(len(bars)), key=lambda number: -bars[number].value)[:3]
+    told = _apart([_across(step, number, bar.label) for number, bar in enumerate(bars)], bars, every)
     parts = [_open(WIDTH, int(height), title)]
     for number, bar in enumerate(bars):
         centre = 10 + step * (number + 0.5)
@@ -90,11 +90,29 @@ def columns(bars: Sequence[Bar], title: str) -> str:
             f'height="{max(tall, 1):.1f}" rx="3"><title>{safe(bar.name)}: {safe(bar.label)}</title></rect>'
         )
         if number % every == 0:
-            parts.append(_text("name", centre, height - 9, bar.name, "middle"))
-        if number in told or every == 1:
-            parts.append(_text("label", centre, top - 5, bar.label, "middle"))
+            parts.append(_text("name", sum(_across(step, number, bar.name)) / 2, height - 9, bar.name, "middle"))
+        if number in told:
+            parts.append(_text("label", sum(_across(step, number, bar.label)) / 2, top - 5, bar.label, "middle"))
     parts.append(f'<path class="axis" d="M10 {height - foot}H{WIDTH - 10}"/>')
     return "".join([*parts, "</svg>"])
+
+
+def _across(step: float, number: int, text: str) -> tuple[float, float]:
+    """From where to where a text over a column reaches: at its middle, and inside of the chart."""
+    wide = display_width(clean(text)) * _CHARACTER
+    begin = min(max(10 + step * (number + 0.5) - wide / 2, 0), WIDTH - wide)
+    return begin, begin + wide
+
+
+def _apart(places: Sequence[tuple[float, float]], bars: Sequence[Bar], every: int) -> set[int]:
+    """The columns that are labelled: all where there is room for it, else the tallest three, none over another."""
+    order = sorted(range(len(bars)), key=lambda number: -bars[number].value)
+    told: set[int] = set()
+    for number in order if every == 1 else order[:3]:
+        begin, end = places[number]
+        if all(end < places[other][0] or begin > places[other][1] for other in told):
+            told.add(number)
+    return told
 
 
 def curve(points: Sequence[tuple[float, float]], title: str, across: str, up: str) -> str:
@@ -109,7 +127,7 @@ def curve(points: Sequence[tuple[float, float]], title: str, across: str, up: st
     parts = [_open(width, height, title), f'<path class="grid" d="M{place((0, 0))}L{place((1, 1))}"/>']
     for share in (0.5, 1.0):
         parts.append(f'<path class="grid" d="M{place((0, share))}L{place((1, share))}"/>')
-        parts.append(_text("name", left - 7, 14 + (1 - share) * side, f"{share:.0%}", "end"))
+        parts.append(_text("name", left - 7, 14 + (1 - share) * side, f"{share * 100:.0f} %", "end"))
     parts += [
         f'<path class="axis" d="M{place((0, 1))}L{place((0, 0))}L{place((1, 0))}"/>',
         f'<path class="area" d="{path}L{place((1, 0))}L{place((0, 0))}Z"/><path class="line" d="{path}"/>',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from agentsim.report.charts import WIDTH, Bar, columns
 
@@ -34,7 +35,7 @@ def test_neighbours_are_not_written_over_each_other():
     svg = columns(weeks(values), "Loss by week")
     labels = sorted(reaches(svg, "label"))
     assert len(labels) == 2
-    assert all(one[1] <= other[0] for one, other in zip(labels, labels[1:], strict=False))
+    assert all(one[1] <= other[0] for one, other in pairwise(labels))
     assert "$35,000.00</text>" in svg
     assert "$24,000.00</text>" not in svg
 

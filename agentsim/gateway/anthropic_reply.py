@@ -21,8 +21,7 @@ def message(answer: Answer) -> dict[str, Any]:
 
 def events(answer: Answer) -> Iterator[Event]:
     """The message as server-sent events. Usage is told at the start, and again, with the final output, at the end."""
-    usage = _usage(answer)
-    yield _event("message_start", 0, message=_message(answer, [], None, usage | {"output_tokens": 1}))
+    yield _opening_of(answer)
     out = 0
     for index, part in enumerate(answer.reply.parts):
         yield _event("content_block_start", out, index=index, content_block=_opening(part))
@@ -38,11 +37,47 @@ def events(answer: Answer) -> Iterator[Event]:
             yield _event("content_block_delta", out + whole, index=index, delta=signature)
         out += whole
         yield _event("content_block_stop", out, index=index)
+    yield from _closing(answer, max(out, answer.reply.tokens))
+
+
+class Live:
+    """A message of one text, as events while it is being said. Mutable."""
+
+    def __init__(self) -> None:
+        self._begun = False
+
+    def opening(self, answer: Answer) -> bytes:
+        """What comes first. The answer's counters of its prompt are final, the others need not be."""
+        return _opening_of(answer).data
+
+    def delta(self, text: str) -> bytes:
+        """More of the text."""
+        return self._begin() + _event("content_block_delta", 0, index=0, delta=_delta(Say(""), text)).data
+
+    def closing(self, answer: Answer) -> bytes:
+        """What comes last, when the whole answer is known."""
+        data = b""
+        if answer.reply.parts:
+            data = self._begin() + _event("content_block_stop", 0, index=0).data
+        return data + b"".join(event.data for event in _closing(answer, 0))
+
+    def _begin(self) -> bytes:
+        if self._begun:
+            return b""
+        self._begun = True
+        start = _event("content_block_start", 0, index=0, content_block=_opening(Say("")))
+        return start.data + _event("ping", 0).data
+
+
+def _opening_of(answer: Answer) -> Event:
+    return _event("message_start", 0, message=_message(answer, [], None, _usage(answer) | {"output_tokens": 1}))
+
+
+def _closing(answer: Answer, tokens: int) -> Iterator[Event]:
     delta = {"stop_reason": answer.reply.stop, "stop_sequence": None}
-    told = {name: value for name, value in usage.items() if name not in ("service_tier", "inference_geo")}
-    out = max(out, answer.reply.tokens)
-    yield _event("message_delta", out, delta=delta, usage=told)
-    yield _event("message_stop", out)
+    told = {name: value for name, value in _usage(answer).items() if name not in ("service_tier", "inference_geo")}
+    yield _event("message_delta", tokens, delta=delta, usage=told)
+    yield _event("message_stop", tokens)
 
 
 def _message(answer: Answer, content: list[Any], stop: str | None, usage: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from agentsim.gateway.reply import Part, Say, Think, Use, pieces, tokens_of
 
 _encode = msgspec.json.encode
 _STOPS = {"tool_use": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}
+_OPENING = {"role": "assistant", "content": "", "refusal": None}
 SECOND = 10**9
 
 
@@ -28,8 +29,8 @@ def completion(answer: Answer) -> dict[str, Any]:
 
 def events(answer: Answer, *, include_usage: bool) -> Iterator[Event]:
     """The completion as chunks. Its usage comes in one of its own, to clients that ask for it."""
-    head = _head(answer, "chat.completion.chunk") | ({"usage": None} if include_usage else {})
-    yield _chunk(head, 0, {"role": "assistant", "content": "", "refusal": None})
+    head = _chunk_head(answer, include_usage)
+    yield _chunk(head, 0, _OPENING)
     out = number = 0
     for part in answer.reply.parts:
         whole = tokens_of((part,), answer.asked.model)
@@ -49,6 +50,35 @@ def events(answer: Answer, *, include_usage: bool) -> Iterator[Event]:
             for sent, piece in _sent(part.text, piece_size(answer)):
                 yield _chunk(head, out + whole * sent // len(part.text), {"content": piece})
         out += whole
+    yield from _closing(answer, head, out, include_usage)
+
+
+class Live:
+    """A completion of one text, as chunks while it is being said. Mutable."""
+
+    def __init__(self, *, include_usage: bool) -> None:
+        self._include_usage = include_usage
+        self._head: dict[str, Any] = {}
+
+    def opening(self, answer: Answer) -> bytes:
+        """What comes first."""
+        self._head = _chunk_head(answer, self._include_usage)
+        return _chunk(self._head, 0, _OPENING).data
+
+    def delta(self, text: str) -> bytes:
+        """More of the text."""
+        return _chunk(self._head, 0, {"content": text}).data
+
+    def closing(self, answer: Answer) -> bytes:
+        """What comes last, when the whole answer is known."""
+        return b"".join(event.data for event in _closing(answer, self._head, 0, self._include_usage))
+
+
+def _chunk_head(answer: Answer, include_usage: bool) -> dict[str, Any]:
+    return _head(answer, "chat.completion.chunk") | ({"usage": None} if include_usage else {})
+
+
+def _closing(answer: Answer, head: dict[str, Any], out: int, include_usage: bool) -> Iterator[Event]:
     yield _chunk(head, out, {}, _stop(answer))
     if include_usage:
         yield Event(out, b"data: " + _encode({**head, "choices": [], "usage": usage_of(answer)}) + b"\n\n")

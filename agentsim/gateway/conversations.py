@@ -13,6 +13,9 @@ from traces.lanes import Call, Known, LaneFinder, LaneState, Place
 KEPT_PROMPTS = 256
 """Conversations of a session whose last prompt is remembered for the next body to share."""
 
+IN_FLIGHT = 24 * 3600 * 10**9
+"""An answer that has not ended is assumed to end long after any request that comes meanwhile."""
+
 HARNESSES = (("claude-cli/", "claude-code"), ("codex", "codex"), ("pi/", "pi"), ("opencode", "opencode"))
 """What user agents of harnesses hold, and their names."""
 
@@ -93,6 +96,19 @@ class Conversation:
         """The request is the last of its lane now."""
         self.use(placed)
         placed.state.remember(placed.id, call, prompt, placed.purpose)
+
+    def hold(self, placed: Placed, call: Call, prompt: Prompt) -> None:
+        """The request is on its way, and its lane is taken until it is settled or forgotten."""
+        call = msgspec.structs.replace(call, end=(call.start or 0) + IN_FLIGHT)
+        placed.state.remember(placed.id, call, prompt, placed.purpose)
+
+    def settle(self, placed: Placed, call: Call, prompt: Prompt) -> None:
+        """The request is answered, and the last of its lane unless another one came since."""
+        last = placed.state.last
+        if last is placed.last or (last is not None and last.id == placed.id):
+            self.remember(placed, call, prompt)
+        else:
+            self.use(placed)
 
     def see_harness(self, agent: str | None) -> None:
         """Learn from a user agent which program this is."""

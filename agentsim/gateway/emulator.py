@@ -7,10 +7,10 @@ from typing import Protocol
 
 import msgspec
 
-from agentsim.backends import CacheBackend
+from agentsim.backends import CacheBackend, Served
 from agentsim.gateway.answer import Answer
-from agentsim.gateway.compared import Comparisons
-from agentsim.gateway.conversations import Conversation, api_error, marker
+from agentsim.gateway.compared import Compared, Comparisons
+from agentsim.gateway.conversations import Conversation, Placed, api_error, marker
 from agentsim.gateway.faults import Faults
 from agentsim.gateway.pace import Pace
 from agentsim.gateway.refusal import Refusal
@@ -75,6 +75,19 @@ class Sessions:
             self.trace.finish(lambda id: self._conversations[id].header())
 
 
+class Arrived(msgspec.Struct, frozen=True):
+    """A request that has its place, and no answer yet. ``time`` is when it came (nanoseconds, UTC), ``compared`` the
+    provider's own diagnosis of it."""
+
+    id: str
+    number: int
+    time: int
+    asked: Asked
+    call: Call
+    placed: Placed
+    compared: Compared
+
+
 class Emulator:
     """Answers requests of all dialects. Not for several threads at once: the cache sees one request after the other.
 
@@ -109,6 +122,21 @@ class Emulator:
     def answer(self, asked: Asked, conversation: Conversation) -> Answer:
         """The answer to a request that is well formed. Raises Refusal for one that the provider refuses, or that an
         injected fault hits."""
+        arrived = self.arrive(asked, conversation)
+        asked = arrived.asked
+        reply = Reply((), "end_turn", 0)
+        if not asked.silent:
+            reply = cut(self._replier.reply(asked), asked.max_tokens, asked.model)
+        served = self._backends[asked.provider].serve(self._request(arrived, reply), arrived.time)
+        if served.rejected is not None:
+            rejection = Refusal(400, served.rejected)
+            self.refuse(arrived, conversation, rejection)
+            raise rejection
+        self._ahead += reply.pause
+        return self.finish(arrived, conversation, reply, served)
+
+    def arrive(self, asked: Asked, conversation: Conversation) -> Arrived:
+        """A request is here and has its lane. Raises Refusal where an injected fault hits it."""
         self._number += 1
         number = self._number
         now = self._now = max(self.clock(), self._now)
@@ -126,15 +154,58 @@ class Emulator:
         try:
             self._faults.check(number)
         except Refusal as refusal:
-            self._tell_refusal(conversation, call, now, refusal)
+            self._tell_refusal(conversation, call, refusal)
             raise
         placed = conversation.place(id, call)
         asked = msgspec.structs.replace(asked, purpose=placed.purpose)
-        reply = Reply((), "end_turn", 0)
-        if not asked.silent:
-            reply = cut(self._replier.reply(asked), asked.max_tokens, asked.model)
-        ended = now + self._pace.after(reply.tokens)
-        request = Request(
+        compared = self._comparisons.compare(asked, compacted=placed.after_compaction)
+        return Arrived(id, number, now, asked, call, placed, compared)
+
+    def refuse(self, arrived: Arrived, conversation: Conversation, refusal: Refusal) -> None:
+        """The request is not answered."""
+        self._tell_refusal(conversation, arrived.call, refusal)
+
+    def finish(
+        self, arrived: Arrived, conversation: Conversation, reply: Reply, served: Served, *, whole: bool = True
+    ) -> Answer:
+        """The request is answered, and belongs to the trace now. ``whole`` is False for an answer that broke off."""
+        asked, placed, now = arrived.asked, arrived.placed, arrived.time
+        request = self._request(arrived, reply)
+        if placed.after_compaction:
+            self.sessions.tell(conversation, marker("compaction", placed.lane, now, request))
+        request = msgspec.structs.replace(
+            request,
+            usage=served.usage,
+            diagnosis=arrived.compared.diagnosis,
+            provider=self._recorded_as or request.provider,
+            first_token=request.first_token if served.first_token is None else served.first_token,
+            end=request.end if served.end is None else served.end,
+            stop_reason=request.stop_reason if whole else None,
+        )
+        self._comparisons.remember(arrived.id, asked)
+        ended = msgspec.structs.replace(arrived.call, end=request.end)
+        conversation.settle(placed, ended, asked.prompt)
+        self.sessions.record(conversation, request)
+        self.served += 1
+        return self.told(arrived, reply, served.usage)
+
+    def told(self, arrived: Arrived, reply: Reply, usage: Usage) -> Answer:
+        """What a client is told of a reply and its counters, which need not be the last ones. Changes nothing."""
+        return Answer(
+            id=arrived.id,
+            request_id=f"req_agentsim_{arrived.number:08d}",
+            asked=arrived.asked,
+            reply=reply,
+            usage=usage,
+            time=arrived.time,
+            pace=self._pace,
+            diagnosis=arrived.compared.diagnosis,
+            reusable=arrived.compared.reusable,
+        )
+
+    def _request(self, arrived: Arrived, reply: Reply) -> Request:
+        asked, placed, now = arrived.asked, arrived.placed, arrived.time
+        return Request(
             id=placed.id,
             lane=placed.lane,
             model=asked.model,
@@ -143,43 +214,11 @@ class Emulator:
             parent=placed.parent,
             purpose=placed.purpose,
             first_token=now + self._pace.first_token,
-            end=ended,
+            end=now + self._pace.after(reply.tokens),
             prompt=asked.prompt,
             settings=asked.settings,
             usage=Usage(output=reply.tokens),
             stop_reason=reply.stop,
-        )
-        served = self._backends[asked.provider].serve(request, now)
-        if served.rejected is not None:
-            rejection = Refusal(400, served.rejected)
-            self._tell_refusal(conversation, call, now, rejection)
-            raise rejection
-        compared = self._comparisons.compare(asked, compacted=placed.after_compaction)
-        self._comparisons.remember(id, asked)
-        conversation.remember(placed, msgspec.structs.replace(call, end=ended), asked.prompt)
-        if placed.after_compaction:
-            self.sessions.tell(conversation, marker("compaction", placed.lane, now, request))
-        request = msgspec.structs.replace(
-            request,
-            usage=served.usage,
-            diagnosis=compared.diagnosis,
-            provider=self._recorded_as or request.provider,
-            first_token=request.first_token if served.first_token is None else served.first_token,
-            end=request.end if served.end is None else served.end,
-        )
-        self.sessions.record(conversation, request)
-        self.served += 1
-        self._ahead += reply.pause
-        return Answer(
-            id=id,
-            request_id=f"req_agentsim_{number:08d}",
-            asked=asked,
-            reply=reply,
-            usage=served.usage,
-            time=now,
-            pace=self._pace,
-            diagnosis=compared.diagnosis,
-            reusable=compared.reusable,
         )
 
     def interrupted(self, answer: Answer, conversation: Conversation) -> None:
@@ -192,7 +231,7 @@ class Emulator:
         """The time by the emulated clock, in nanoseconds UTC."""
         return self._clock() + self._ahead
 
-    def _tell_refusal(self, conversation: Conversation, call: Call, now: int, refusal: Refusal) -> None:
+    def _tell_refusal(self, conversation: Conversation, call: Call, refusal: Refusal) -> None:
         lane = conversation.lane_of(call)
         if lane is not None:
-            self.sessions.tell(conversation, api_error(lane, now, refusal.status))
+            self.sessions.tell(conversation, api_error(lane, call.start or 0, refusal.status))

@@ -11,7 +11,7 @@ import msgspec
 
 from agentsim.bodies.openai_reader import raw_input
 from agentsim.gateway.anthropic_request import MessagesBodies, asked_of, session_of
-from agentsim.gateway.conversations import Conversation, Placed, api_error, marker
+from agentsim.gateway.conversations import IN_FLIGHT, Conversation, Placed, api_error, marker
 from agentsim.gateway.emulator import FORMAT, Sessions
 from agentsim.gateway.headers import betas_of, session_named, text_of
 from agentsim.gateway.openai_request import OpenAIBodies, chat_of, responses_of
@@ -24,9 +24,6 @@ from traces import openai_replies, replies, sse
 from traces.exchanges import closing, counted_prompt, told_lifetime
 from traces.lanes import Call
 from traces.records import BadRow
-
-IN_FLIGHT = 24 * 3600 * 10**9
-"""An answer that has not ended is assumed to end long after any request that comes meanwhile."""
 
 MOST_KEPT = 64 * 2**20
 """Bytes of an answer that are kept to be read; of a longer one only the passing on is certain."""

@@ -25,14 +25,59 @@ def response(answer: Answer) -> dict[str, Any]:
 def events(answer: Answer) -> Iterator[Event]:
     """The response as server-sent events. Usage comes with the last one."""
     stream = _Stream(answer)
-    yield stream.event("response.created", response=_response(answer, "in_progress", [], None))
-    yield stream.event("response.in_progress", response=_response(answer, "in_progress", [], None))
+    yield from stream.opening()
     for index, part in enumerate(answer.reply.parts):
         whole = tokens_of((part,), answer.asked.model)
         yield from stream.item(index, part, _item(answer, index, part), whole)
         stream.out += whole
-    done = response(answer)
-    yield stream.event(f"response.{done['status']}", response=done)
+    yield stream.closing()
+
+
+class Live:
+    """A response of one text, as events while it is being said. Mutable."""
+
+    def __init__(self) -> None:
+        self._stream: _Stream | None = None
+        self._begun = False
+
+    def opening(self, answer: Answer) -> bytes:
+        """What comes first."""
+        self._stream = _Stream(answer)
+        return _joined(self._stream.opening())
+
+    def delta(self, text: str) -> bytes:
+        """More of the text."""
+        assert self._stream is not None
+        place = _place(0, _item(self._stream.answer, 0, Say("")))
+        return self._begin() + self._stream.delta(0, place, text).data
+
+    def closing(self, answer: Answer) -> bytes:
+        """What comes last, when the whole answer is known."""
+        assert self._stream is not None
+        data = b""
+        for part in answer.reply.parts:
+            assert isinstance(part, Say)
+            item = _item(answer, 0, part)
+            done = self._stream.text_done(0, _place(0, item), part.text, item)
+            data = self._begin() + _joined(done)
+            data += self._stream.event("response.output_item.done", output_index=0, item=item).data
+        self._stream.answer = answer
+        return data + self._stream.closing().data
+
+    def _begin(self) -> bytes:
+        if self._begun:
+            return b""
+        self._begun = True
+        assert self._stream is not None
+        return _joined(self._stream.text_opening(0, _item(self._stream.answer, 0, Say(""))))
+
+
+def _joined(events: Iterator[Event]) -> bytes:
+    return b"".join(event.data for event in events)
+
+
+def _place(index: int, item: dict[str, Any]) -> dict[str, Any]:
+    return {"item_id": item["id"], "output_index": index}
 
 
 class _Stream:
@@ -48,17 +93,36 @@ class _Stream:
         self.number += 1
         return Event(self.out + tokens, b"event: " + kind.encode() + b"\ndata: " + data + b"\n\n")
 
+    def opening(self) -> Iterator[Event]:
+        for kind in ("response.created", "response.in_progress"):
+            yield self.event(kind, response=_response(self.answer, "in_progress", [], None))
+
+    def closing(self) -> Event:
+        done = response(self.answer)
+        return self.event(f"response.{done['status']}", response=done)
+
+    def text_opening(self, index: int, item: dict[str, Any]) -> Iterator[Event]:
+        opening = item | {"status": "in_progress", "content": []}
+        yield self.event("response.output_item.added", output_index=index, item=opening)
+        empty = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+        yield self.event("response.content_part.added", **_place(index, item), content_index=0, part=empty)
+
+    def delta(self, tokens: int, place: dict[str, Any], text: str) -> Event:
+        return self.event("response.output_text.delta", tokens, **place, content_index=0, delta=text, logprobs=[])
+
+    def text_done(self, tokens: int, place: dict[str, Any], text: str, item: dict[str, Any]) -> Iterator[Event]:
+        yield self.event("response.output_text.done", tokens, **place, content_index=0, text=text, logprobs=[])
+        part = item["content"][0]
+        yield self.event("response.content_part.done", tokens, **place, content_index=0, part=part)
+
     def item(self, index: int, part: Part, item: dict[str, Any], whole: int) -> Iterator[Event]:
-        place = {"item_id": item["id"], "output_index": index}
+        place = _place(index, item)
         opening = item | {"status": "in_progress"} if "status" in item else dict(item)
         if isinstance(part, Say):
-            yield self.event("response.output_item.added", output_index=index, item=opening | {"content": []})
-            empty = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
-            yield self.event("response.content_part.added", **place, content_index=0, part=empty)
+            yield from self.text_opening(index, item)
             for sent, piece in self._pieces(part.text, whole):
-                yield self.event("response.output_text.delta", sent, **place, content_index=0, delta=piece, logprobs=[])
-            yield self.event("response.output_text.done", whole, **place, content_index=0, text=part.text, logprobs=[])
-            yield self.event("response.content_part.done", whole, **place, content_index=0, part=item["content"][0])
+                yield self.delta(sent, place, piece)
+            yield from self.text_done(whole, place, part.text, item)
         elif isinstance(part, Think):
             yield self.event("response.output_item.added", output_index=index, item=opening | {"summary": []})
             empty = {"type": "summary_text", "text": ""}

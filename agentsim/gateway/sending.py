@@ -55,28 +55,22 @@ async def send_stream(send: Send, receive: Receive, answer: Answer, events: Iter
     loop = asyncio.get_running_loop()
     begun = loop.time()
     pace = answer.pace
-    headers = [
-        (b"content-type", b"text/event-stream; charset=utf-8"),
-        (b"cache-control", b"no-cache"),
-        (b"request-id", answer.request_id.encode()),
-        (b"x-request-id", answer.request_id.encode()),
-    ]
     await wait_until(begun + pace.first_token / SECOND)
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    gone = asyncio.ensure_future(_gone(receive))
+    await begin_stream(send, answer)
+    gone = asyncio.ensure_future(hung_up(receive))
     try:
         batch = bytearray()
         for event in events:
             late = begun + pace.after(event.tokens) / SECOND - loop.time() if not pace.is_instant else 0.0
             if batch and (late > 0 or len(batch) >= BATCH_BYTES):
-                await _send_part(send, bytes(batch))
+                await send_part(send, bytes(batch))
                 batch.clear()
             if late > 0:
                 await asyncio.wait((gone,), timeout=late)
             if gone.done():
                 return False
             batch += event.data
-        await _send_part(send, bytes(batch), last=True)
+        await send_part(send, bytes(batch), last=True)
     except TimeoutError:
         return False
     finally:
@@ -91,11 +85,24 @@ async def wait_until(when: float) -> None:
         await asyncio.sleep(late)
 
 
-async def _send_part(send: Send, data: bytes, *, last: bool = False) -> None:
+async def begin_stream(send: Send, answer: Answer) -> None:
+    """The head of a stream."""
+    headers = [
+        (b"content-type", b"text/event-stream; charset=utf-8"),
+        (b"cache-control", b"no-cache"),
+        (b"request-id", answer.request_id.encode()),
+        (b"x-request-id", answer.request_id.encode()),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+
+
+async def send_part(send: Send, data: bytes, *, last: bool = False) -> None:
+    """A part of a stream. Raises TimeoutError when the client takes nothing for too long."""
     async with asyncio.timeout(STALLED):
         await send({"type": "http.response.body", "body": data, "more_body": not last})
 
 
-async def _gone(receive: Receive) -> None:
+async def hung_up(receive: Receive) -> None:
+    """Wait until the client goes away."""
     while (await receive())["type"] != "http.disconnect":
         pass

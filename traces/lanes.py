@@ -30,7 +30,8 @@ _SUMMARY_TEXT = 20_000
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as far as its lane depends on it. ``tools`` and ``messages`` count those of the body."""
+    """A request as far as its lane depends on it. ``tools`` and ``messages`` count those of the body. ``summarises`` is
+    True where it is known to ask for a summary of its history; else that is told from what it says."""
 
     prompt: Prompt
     model: str
@@ -40,6 +41,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None
     tools: int
     messages: int
+    summarises: bool = False
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -138,8 +140,14 @@ class LaneFinder:
         if state not in alike[-MOST_ALIKE:]:
             alike.append(state)
         purpose = state.lane.purpose
-        if state.last is not None and not after_compaction and _summarises(call, state.last.call):
+        if call.summarises:
             purpose = "summary"
+        elif state.last is not None and not after_compaction:
+            if _summarises(call, state.last.call):
+                purpose = "summary"
+            else:
+                before = state.last_ordinary or state.last
+                after_compaction = _sums_up(call.prompt, before.call.prompt)
         return Place(state, purpose, _grew_from(state, call), after_compaction)
 
     def _best(self, call: Call) -> tuple[LaneState | None, bool]:
@@ -188,6 +196,8 @@ class LaneFinder:
 
     def _helps(self, call: Call) -> bool:
         """Whether a call serves the harness and not the conversation: a quota probe, a title, a topic."""
+        if call.summarises:
+            return False
         if call.max_tokens == 1:
             return True
         return bool(self._models) and not call.tools and (call.model not in self._models or call.messages == 1)
@@ -234,6 +244,15 @@ def _summarises(call: Call, last: Call) -> bool:
         return False
     text = text.lower()
     return "summary of the conversation" in text or "summary of our conversation" in text
+
+
+def _sums_up(prompt: Prompt, last: Prompt) -> bool:
+    """Whether a provider's own summary stands where the prompt before had something else."""
+    front = last.common_length(prompt)
+    if front == len(last):
+        return False
+    made = [prompt[at].digest for at in range(front, len(prompt)) if prompt[at].kind == "compaction"]
+    return bool(made) and not any(last[at].digest in made for at in range(front, len(last)))
 
 
 def _same_head(one: Prompt, other: Prompt) -> bool:

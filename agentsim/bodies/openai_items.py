@@ -9,6 +9,7 @@ import msgspec
 
 from agentsim.bodies.errors import BodyError
 from agentsim.bodies.growth import Piece
+from agentsim.bodies.sealed import opened
 from agentsim.lifetimes import seconds_of
 from agentsim.prompt import DIGEST_SIZE, Section
 from agentsim.tokens import estimate_quickly, scale
@@ -33,6 +34,7 @@ _KINDS = {
     "input_image": "image",
     "image_url": "image",
     "input_file": "file",
+    "compaction_summary": "compaction",
 }
 """Kinds of items, in the words of all providers."""
 
@@ -56,12 +58,14 @@ class ToolName(msgspec.Struct, frozen=True, gc=False):
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
-    """An item of the history, as its pieces. ``spoken``: by the assistant. ``tools`` are those that it adds."""
+    """An item of the history, as its pieces. ``spoken``: by the assistant. ``tools`` are those that it adds. ``turns``
+    is how many times the assistant had spoken in what a summary stands for."""
 
     role: str
     spoken: bool
     pieces: tuple[Piece, ...]
     tools: tuple[ToolName, ...] = ()
+    turns: int = 0
 
 
 def item_of(value: object, path: str, model: str) -> Item:
@@ -79,6 +83,9 @@ def item_of(value: object, path: str, model: str) -> Item:
     name = value.get("name")
     shown = name if isinstance(name, str) else None
     known = _KINDS.get(kind, kind)
+    summary = opened(value.get("encrypted_content")) if known == "compaction" else None
+    if summary is not None:
+        return Item(role, spoken, (piece("messages", role, known, summary.text, None, model),), (), summary.turns)
     output = value.get("output")
     if not spoken and isinstance(output, list) and output and all(isinstance(part, dict) for part in output):
         return _result_of(value, output, known, path, model)

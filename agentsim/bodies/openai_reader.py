@@ -92,6 +92,7 @@ class Responses(msgspec.Struct, gc=False):
     previous_response_id: str | None = None
     conversation: Raw = ABSENT
     store: bool | None = None
+    background: bool | None = None
     service_tier: str | None = None
 
 

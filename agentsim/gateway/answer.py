@@ -26,7 +26,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Event(NamedTuple):
-    """A piece of a stream, and how many tokens of the reply are out once it is sent."""
+    """A piece of a stream, and how many tokens of the reply are out once it is sent; less than none where it does not
+    wait for the first one."""
 
     tokens: int
     data: bytes

@@ -97,8 +97,11 @@ def application(emulator: Emulator, secrets: Secrets) -> ASGIApp:
         Route("/v1/messages/count_tokens", Endpoint(messages.count_tokens)),
         Route("/v1/chat/completions", Endpoint(openai.completions)),
         Route("/v1/responses", Endpoint(openai.responses)),
-        Route("/v1/responses/{id}", KeptResponses(openai.store)),
-        Route("/v1/responses/{id}/input_items", KeptResponses(openai.store, items=True)),
+        Route("/v1/responses/compact", Endpoint(openai.compact)),
+        Route("/v1/responses/input_tokens", Endpoint(openai.input_tokens)),
+        Route("/v1/responses/{id}", KeptResponses(openai.store, emulator)),
+        Route("/v1/responses/{id}/input_items", KeptResponses(openai.store, emulator, "input_items")),
+        Route("/v1/responses/{id}/cancel", KeptResponses(openai.store, emulator, "cancel")),
         *(Route(f"/v1/conversations{rest}", conversations) for rest in ("", "/{id}", "/{id}/items")),
     ]
     # The bare router: the exact paths alone, no redirects, no error pages of a framework.

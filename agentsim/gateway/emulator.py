@@ -14,7 +14,7 @@ from agentsim.gateway.conversations import Conversation, Placed, api_error, mark
 from agentsim.gateway.faults import Faults
 from agentsim.gateway.pace import Pace
 from agentsim.gateway.refusal import Refusal
-from agentsim.gateway.reply import Asked, Reply, cut
+from agentsim.gateway.reply import Asked, Reply, cut, summed_up
 from agentsim.gateway.tracing import Trace
 from agentsim.session import Event, Request, Usage
 from traces.lanes import Call
@@ -127,6 +127,8 @@ class Emulator:
         reply = Reply((), "end_turn", 0)
         if not asked.silent:
             reply = cut(self._replier.reply(asked), asked.max_tokens, asked.model)
+            if asked.compacts:
+                reply = summed_up(reply, asked.model)
         served = self._backends[asked.provider].serve(self._request(arrived, reply), arrived.time)
         if served.rejected is not None:
             rejection = Refusal(400, served.rejected)
@@ -150,6 +152,7 @@ class Emulator:
             max_tokens=asked.max_tokens,
             tools=len(asked.tools),
             messages=asked.messages,
+            summarises=asked.compacts,
         )
         try:
             self._faults.check(number)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 from starlette.types import Receive, Send
@@ -15,12 +14,14 @@ from agentsim.gateway.conversations import Conversation
 from agentsim.gateway.decoding import decode
 from agentsim.gateway.emulator import Emulator
 from agentsim.gateway.headers import session_named, text_of
-from agentsim.gateway.openai_contract import check
-from agentsim.gateway.openai_request import OpenAIBodies, chat_of, responses_of
+from agentsim.gateway.openai_background import Run
+from agentsim.gateway.openai_compaction import compacted, kept_of, take_trigger
+from agentsim.gateway.openai_contract import Api, check
+from agentsim.gateway.openai_request import OpenAIBodies, chat_of, counted_of, responses_of
 from agentsim.gateway.openai_store import ResponseStore, Thread, Turn
 from agentsim.gateway.refusal import Refusal
 from agentsim.gateway.reply import Asked
-from agentsim.gateway.sending import send_answer, send_stream
+from agentsim.gateway.sending import send_answer, send_json, send_stream
 
 SECOND = 10**9
 
@@ -49,7 +50,7 @@ class OpenAIApi:
         sent = chat_of(body)
         conversation = self._conversation(headers, sent.prompt_cache_key)
         asked = self._bodies.chat(sent, conversation)
-        answer = self._answer(sent, asked, conversation)
+        answer = self._answer(sent, asked, conversation, "chat")
         if not answer.asked.stream:
             await send_answer(send, receive, answer, chat_reply.completion(answer))
             return
@@ -60,23 +61,54 @@ class OpenAIApi:
     async def responses(self, body: bytes, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
         """``POST /v1/responses``."""
         sent = responses_of(body)
+        if sent.background and sent.store is False:
+            raise Refusal(400, "an answer in the background has to be stored", path="background")
         conversation = self._conversation(headers, sent.prompt_cache_key)
         before, thread = self._held(sent)
         self.store.check_room(before, len(body))
         history = [] if before is None else before.history()
-        asked = self._bodies.responses(sent, conversation, history)
-        answer = self._answer(sent, asked, conversation)
+        compacts = take_trigger(sent)
+        asked = self._bodies.responses(sent, conversation, history, compacts=compacts)
+        if thread is not None:
+            asked.echoed["conversation"] = {"id": thread.id}
+        answer = self._answer(sent, asked, conversation, "responses")
+        run = Run(answer) if sent.background else None
         whole = responses_reply.response(answer)
         if sent.store is not False or thread is not None:
-            self._keep(sent, answer, whole, before, thread)
-        if not answer.asked.stream:
+            new = tuple(raw_input(sent.input))
+            if compacts:
+                before, new = None, kept_of([*history, *new])
+            turn = Turn(before, new, tuple(_encode(item) for item in whole["output"]), _encode(whole), run)
+            self.store.keep(answer.id if sent.store is not False else None, turn, thread)
+        if run is not None:
+            await run.answer_to(send, receive)
+        elif not answer.asked.stream:
             await send_answer(send, receive, answer, whole)
         elif not await send_stream(send, receive, answer, responses_reply.events(answer)):
             self._emulator.interrupted(answer, conversation)
             self.store.forget(answer.id)
 
-    def _answer(self, sent: Chat | Responses, asked: Asked, conversation: Conversation) -> Answer:
-        rules = check(sent, marked=bool(asked.prompt.breakpoints))
+    async def compact(self, body: bytes, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
+        """``POST /v1/responses/compact``."""
+        sent = responses_of(body)
+        sent.stream = sent.background = None
+        conversation = self._conversation(headers, sent.prompt_cache_key)
+        before, _ = self._held(sent)
+        history = [] if before is None else before.history()
+        asked = self._bodies.responses(sent, conversation, history, compacts=True)
+        answer = self._answer(sent, asked, conversation, "compact")
+        kept = kept_of([*history, *raw_input(sent.input)])
+        await send_answer(send, receive, answer, compacted(answer, kept))
+
+    async def input_tokens(self, body: bytes, _headers: Mapping[bytes, bytes], _receive: Receive, send: Send) -> None:
+        """``POST /v1/responses/input_tokens``: the number that ``responses`` would bill in all."""
+        sent = counted_of(body)
+        before, _ = self._held(sent)
+        tokens = self._bodies.counted(sent, [] if before is None else before.history())
+        await send_json(send, 200, {"object": "response.input_tokens", "input_tokens": tokens})
+
+    def _answer(self, sent: Chat | Responses, asked: Asked, conversation: Conversation, api: Api) -> Answer:
+        rules = check(sent, api, marked=bool(asked.prompt.breakpoints))
         if rules.matching == "breakpoint" and isinstance(sent, Responses):
             asked.echoed.setdefault("prompt_cache_options", {"mode": "implicit", "ttl": "30m"})
         return self._emulator.answer(asked, conversation)
@@ -94,15 +126,6 @@ class OpenAIApi:
         if thread is None:
             raise Refusal(404, "no conversation with this id is kept", path="conversation")
         return thread.last, thread
-
-    def _keep(
-        self, sent: Responses, answer: Answer, whole: dict[str, Any], before: Turn | None, thread: Thread | None
-    ) -> None:
-        if thread is not None:
-            whole["conversation"] = {"id": thread.id}
-        output = tuple(_encode(item) for item in whole["output"])
-        turn = Turn(before, tuple(raw_input(sent.input)), output, _encode(whole))
-        self.store.keep(answer.id if sent.store is not False else None, turn, thread)
 
     def _conversation(self, headers: Mapping[bytes, bytes], key: str | None) -> Conversation:
         found = self._emulator.sessions.get(session_named(headers) or (key or "")[:200] or None)

@@ -17,13 +17,15 @@ LONGEST_KEY = 64
 """Characters of a cache key."""
 
 MODES = ("implicit", "explicit")
-LIFETIMES = {"chat": ("30m",), "responses": ("30m", "12h")}
+Api = Literal["chat", "responses", "compact"]
+
+LIFETIMES = {"chat": ("30m",), "responses": ("30m", "12h"), "compact": ("30m",)}
 """By API: the longer one is known to responses only."""
 
 RETENTIONS = ("in_memory", "24h")
 
 
-def check(sent: Chat | Responses, *, marked: bool) -> ProviderRules:
+def check(sent: Chat | Responses, api: Api, *, marked: bool) -> ProviderRules:
     """The rules of the model, if it takes what the body says of caching. Raises Refusal (400).
 
     ``marked``: the body carries explicit breakpoints.
@@ -38,10 +40,9 @@ def check(sent: Chat | Responses, *, marked: bool) -> ProviderRules:
         raise _unsupported("prompt_cache_breakpoint")
     options = sent.prompt_cache_options
     if options is not None:
-        api: Literal["chat", "responses"] = "chat" if isinstance(sent, Chat) else "responses"
         _check_value(options.mode, MODES, "prompt_cache_options.mode")
         _check_value(options.ttl, LIFETIMES[api], "prompt_cache_options.ttl")
-        if api == "chat" and (options.comparison_response_id is not None or options.prewarm):
+        if api != "responses" and (options.comparison_response_id is not None or options.prewarm):
             name = "prewarm" if options.prewarm else "comparison_response_id"
             raise Refusal(400, "is known to the responses API only", path=f"prompt_cache_options.{name}")
     return rules

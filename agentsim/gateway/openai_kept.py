@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw
 from starlette.types import Receive, Scope, Send
 
 from agentsim.gateway.decoding import decode
-from agentsim.gateway.emulator import Clock
-from agentsim.gateway.openai_store import ResponseStore, Thread, Turn, listed
+from agentsim.gateway.emulator import Clock, Emulator
+from agentsim.gateway.openai_background import Run
+from agentsim.gateway.openai_listing import Query, listed, number_of, page, query_of
+from agentsim.gateway.openai_store import ResponseStore, Thread, Turn
 from agentsim.gateway.receiving import ClientGone, body_of
 from agentsim.gateway.refusal import Refusal
 from agentsim.gateway.sending import send_json, send_refusal, send_whole
@@ -30,37 +32,74 @@ _created = msgspec.json.Decoder(_Created)
 
 
 class KeptResponses:
-    """``/v1/responses/{id}`` and ``/v1/responses/{id}/input_items``: an ASGI application."""
+    """``/v1/responses/{id}`` and what is below it (``part``): an ASGI application."""
 
-    def __init__(self, store: ResponseStore, *, items: bool = False) -> None:
+    def __init__(
+        self, store: ResponseStore, emulator: Emulator, part: Literal["whole", "input_items", "cancel"] = "whole"
+    ) -> None:
         self._store = store
-        self._items = items
+        self._emulator = emulator
+        self._part = part
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         try:
             id, method = scope["path_params"]["id"], scope["method"]
+            if method not in _METHODS[self._part]:
+                raise Refusal(405, f"this path takes {' and '.join(_METHODS[self._part][:2])}")
+            if method == "POST":
+                await body_of(scope["headers"], receive)
             turn = self._store.turn(id)
             if turn is None:
                 raise Refusal(404, "no response with this id is kept")
-            if method in ("GET", "HEAD"):
-                await self._tell(id, turn, scope, send)
-            elif method == "DELETE" and not self._items:
+            if method == "DELETE":
                 self._store.forget(id)
                 await send_json(send, 200, {"id": id, "object": "response", "deleted": True})
+            elif method == "POST":
+                await send_json(send, 200, self._cancelled(turn))
             else:
-                raise Refusal(405, "this path takes GET" if self._items else "this path takes GET and DELETE")
+                await self._tell(id, turn, scope, receive, send)
+        except ClientGone:
+            return
         except Refusal as refusal:
             await send_refusal(send, scope["path"], refusal)
 
-    async def _tell(self, id: str, turn: Turn, scope: Scope, send: Send) -> None:
-        if b"stream=true" in scope.get("query_string", b""):
-            raise Refusal(400, "only answers that run in the background can be streamed again", path="stream")
+    def _cancelled(self, turn: Turn) -> dict[str, Any]:
+        """The response, given up where it was on its way. Whoever cancels again, or too late, is told how it ended."""
+        run = turn.run
+        if run is None:
+            raise Refusal(400, "only answers that are given in the background can be cancelled", path="response_id")
+        if run.cancel():
+            self._emulator.interrupted(run.answer, self._emulator.sessions.get(run.answer.asked.session))
+        return run.told()
+
+    async def _tell(self, id: str, turn: Turn, scope: Scope, receive: Receive, send: Send) -> None:
+        query = query_of(scope.get("query_string", b""))
         data = turn.response
-        if self._items:
+        if self._part == "input_items":
             before = [] if turn.before is None else turn.before.history()
-            data = msgspec.json.encode(listed([*before, *turn.input], f"item_{id}"))
+            data = msgspec.json.encode(page([*before, *turn.input], f"item_{id}", query))
+        elif query.get("stream") == "true" and scope["method"] == "GET":
+            await _streamed(turn.run).follow(send, receive, _starting_after(query))
+            return
+        elif turn.run is not None:
+            data = msgspec.json.encode(turn.run.told())
         await send_whole(send, 200, data, b"application/json", head_only=scope["method"] == "HEAD")
+
+
+_METHODS = {"whole": ("GET", "DELETE", "HEAD"), "input_items": ("GET", "HEAD"), "cancel": ("POST",)}
+
+
+def _streamed(run: Run | None) -> Run:
+    if run is None or not run.is_streamed:
+        raise Refusal(400, "only answers in the background that began as a stream can be streamed again", path="stream")
+    return run
+
+
+def _starting_after(query: Query) -> int:
+    """The number of the last event that a client has. Behind the last one of all there is nothing more to come."""
+    found = number_of(query, "starting_after", 0, 10**9)
+    return -1 if found is None else found
 
 
 class KeptConversations:
@@ -105,9 +144,7 @@ class KeptConversations:
     async def _items(self, thread: Thread, scope: Scope, receive: Receive) -> dict[str, Any]:
         history = [] if thread.last is None else thread.last.history()
         if scope["method"] == "GET":
-            if b"order=asc" not in scope.get("query_string", b""):
-                return _reversed(listed(history, f"item_{thread.id}"))
-            return listed(history, f"item_{thread.id}")
+            return page(history, f"item_{thread.id}", query_of(scope.get("query_string", b"")))
         if scope["method"] != "POST":
             raise Refusal(405, "this path takes GET and POST")
         body = await body_of(scope["headers"], receive)
@@ -120,9 +157,3 @@ class KeptConversations:
 
 def _told(thread: Thread) -> dict[str, Any]:
     return {"id": thread.id, "object": "conversation", "created_at": thread.created, "metadata": thread.metadata}
-
-
-def _reversed(listing: dict[str, Any]) -> dict[str, Any]:
-    """The newest item first, as the API lists them unless told otherwise."""
-    data = listing["data"][::-1]
-    return listing | {"data": data, "first_id": listing["last_id"], "last_id": listing["first_id"]}

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
 from agentsim.bodies.errors import BodyError
-from agentsim.bodies.openai_reader import Chat, OpenAIReader, Read, Responses
+from agentsim.bodies.openai_reader import ABSENT, Chat, OpenAIReader, Read, Responses
 from agentsim.gateway.conversations import Conversation
 from agentsim.gateway.decoding import decode
 from agentsim.gateway.refusal import Refusal
@@ -18,6 +19,10 @@ __all__ = ["Chat", "OpenAIBodies", "Responses", "chat_of", "responses_of"]
 
 _chat = msgspec.json.Decoder(Chat)
 _responses = msgspec.json.Decoder(Responses)
+_fields = msgspec.json.Decoder(dict[str, Raw])
+
+COUNTED_AS = "gpt-5.5"
+"""The model whose tokens are counted where a request names none."""
 
 
 def chat_of(body: bytes) -> Chat:
@@ -25,6 +30,17 @@ def chat_of(body: bytes) -> Chat:
     sent: Chat = decode(_chat, body)
     if not sent.messages:
         raise Refusal(400, "at least one message is required", path="messages")
+    return sent
+
+
+def counted_of(body: bytes) -> Responses:
+    """The parts of a request to count its input, which need not name a model, nor have any. Raises Refusal (400)."""
+    found: dict[str, Raw] = decode(_fields, body)
+    if bytes(found.get("model", ABSENT)) in (b"", b"null"):
+        found["model"] = Raw(msgspec.json.encode(COUNTED_AS))
+    if bytes(found.get("input", ABSENT)) == b"null":
+        del found["input"]
+    sent: Responses = decode(_responses, msgspec.json.encode(found))
     return sent
 
 
@@ -53,7 +69,16 @@ class OpenAIBodies:
         most = sent.max_completion_tokens if sent.max_completion_tokens is not None else sent.max_tokens
         return _asked("chat", read, conversation.id, max_tokens=most, stream=bool(sent.stream), echoed=_echoed(sent))
 
-    def responses(self, sent: Responses, conversation: Conversation, history: Sequence[bytes] = ()) -> Asked:
+    def counted(self, sent: Responses, history: Sequence[bytes] = ()) -> int:
+        """How many tokens a responses request is, behind what the server holds. Raises Refusal (400)."""
+        try:
+            return self._reader.responses(sent, history).prompt.tokens
+        except BodyError as error:
+            raise Refusal(400, error.reason, path=error.path or None) from None
+
+    def responses(
+        self, sent: Responses, conversation: Conversation, history: Sequence[bytes] = (), *, compacts: bool = False
+    ) -> Asked:
         """A responses request in the words of all dialects, behind what the server holds. Raises Refusal (400)."""
         first = self._reader.first_of(sent, history)
         try:
@@ -72,6 +97,7 @@ class OpenAIBodies:
             echoed=_echoed(sent),
             compare_with=compared,
             silent=options is not None and bool(options.prewarm),
+            compacts=compacts,
         )
 
 
@@ -86,6 +112,7 @@ def _echoed(sent: Chat | Responses) -> dict[str, Any]:
         found["instructions"] = sent.instructions
         found["previous_response_id"] = sent.previous_response_id
         found["store"] = sent.store is not False
+        found["background"] = bool(sent.background)
         if sent.reasoning is not None:
             found["reasoning"] = {"effort": sent.reasoning.effort, "summary": None}
         if sent.prompt_cache_options is not None:
@@ -108,10 +135,11 @@ def _asked(
     echoed: dict[str, Any],
     compare_with: str | None = None,
     silent: bool = False,
+    compacts: bool = False,
 ) -> Asked:
     turn, spoke = 0, False
     for item in read.items:
-        turn += item.spoken and not spoke
+        turn += item.turns + (item.spoken and not spoke)
         spoke = item.spoken
     last = read.items[-1].pieces[-1] if read.items and read.items[-1].pieces else None
     return Asked(
@@ -131,4 +159,5 @@ def _asked(
         compare_with=compare_with,
         echoed=echoed,
         silent=silent,
+        compacts=compacts,
     )

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-import msgspec
-
+from agentsim.gateway.openai_background import Run
 from agentsim.gateway.refusal import Refusal
 
 MOST_BYTES = 128 * 2**20
@@ -22,22 +21,28 @@ MOST_HISTORY = 32 * 2**20
 MOST_TURNS = 16_384
 MOST_CONVERSATIONS = 4_096
 
-_encode = msgspec.json.encode
-
 
 class Turn:
-    """A request's new items and its answer, behind the turn before. Mutable: it counts who still needs it."""
+    """A request's new items and its answer, behind the turn before. Mutable: it counts who still needs it.
 
-    __slots__ = ("before", "history_size", "holders", "input", "output", "response", "size")
+    ``run`` is the answer where it is given in the background; it holds about as much as the response."""
+
+    __slots__ = ("before", "history_size", "holders", "input", "output", "response", "run", "size")
 
     def __init__(
-        self, before: Turn | None, input: tuple[bytes, ...], output: tuple[bytes, ...], response: bytes
+        self,
+        before: Turn | None,
+        input: tuple[bytes, ...],
+        output: tuple[bytes, ...],
+        response: bytes,
+        run: Run | None = None,
     ) -> None:
         self.before = before
         self.input = input
         self.output = output
         self.response = response
-        self.size = sum(map(len, input)) + sum(map(len, output)) + len(response)
+        self.run = run
+        self.size = sum(map(len, input)) + sum(map(len, output)) + len(response) * (1 if run is None else 2)
         self.history_size: int = self.size + (0 if before is None else before.history_size)
         self.holders = 0
 
@@ -84,6 +89,9 @@ class ResponseStore:
             raise Refusal(
                 400, "no response with this id is kept", path="previous_response_id", code="previous_response_not_found"
             )
+        if found.run is not None and not found.run.has_ended:
+            told = "was cancelled" if found.run.is_cancelled else "is still on its way"
+            raise Refusal(400, f"the response {told}: nothing can follow it", path="previous_response_id")
         return found
 
     def check_room(self, before: Turn | None, size: int) -> None:
@@ -156,21 +164,3 @@ class ResponseStore:
                 return
             self.size -= here.size
             here = here.before
-
-
-def listed(items: list[bytes], prefix: str) -> dict[str, Any]:
-    """Items as a list of the API, each with an id."""
-    data = []
-    for index, raw in enumerate(items):
-        value = msgspec.json.decode(raw)
-        if isinstance(value, dict):
-            if value.get("type") is None and value.get("role") is not None:
-                value["type"] = "message"
-            if value.get("type") == "message" and isinstance(value.get("content"), str):
-                kind = "output_text" if value.get("role") == "assistant" else "input_text"
-                value["content"] = [{"type": kind, "text": value["content"]}]
-            value.setdefault("id", f"{prefix}_{index}")
-        data.append(value)
-    first = data[0]["id"] if data and isinstance(data[0], dict) else None
-    last = data[-1]["id"] if data and isinstance(data[-1], dict) else None
-    return {"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": False}

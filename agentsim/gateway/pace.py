@@ -25,5 +25,5 @@ class Pace(msgspec.Struct, frozen=True):
         return not self.first_token and not self.per_token
 
     def after(self, tokens: int) -> int:
-        """When so many tokens are out, in nanoseconds after the request arrived."""
-        return self.first_token + self.per_token * max(tokens - 1, 0)
+        """When so many tokens are out, in nanoseconds after the request arrived; less than none are out at once."""
+        return 0 if tokens < 0 else self.first_token + self.per_token * max(tokens - 1, 0)

@@ -62,8 +62,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     ``turn`` is how many times the assistant has spoken in its history; ``heard`` is the text of the last message.
     ``compare_with`` is the id of the answer whose request the provider shall compare with, ``compare`` whether the
-    client asked for that at all. ``silent`` wants the cache filled and nothing said. ``echoed`` is what the answer
-    repeats of the request.
+    client asked for that at all. ``silent`` wants the cache filled and nothing said; ``compacts`` wants a summary that
+    takes the place of the history. ``echoed`` is what the answer repeats of the request.
     """
 
     dialect: Dialect
@@ -81,6 +81,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     compare: bool = False
     compare_with: str | None = None
     silent: bool = False
+    compacts: bool = False
     echoed: dict[str, Any] = msgspec.field(default_factory=dict)
     purpose: Purpose = "main"
 
@@ -101,6 +102,14 @@ def pieces(text: str, size: int) -> Iterator[str]:
     """The text in pieces of about so many characters, as a stream delivers it."""
     for start in range(0, len(text), size):
         yield text[start : start + size]
+
+
+def summed_up(reply: Reply, model: str) -> Reply:
+    """The reply as the one text that takes the place of a history."""
+    words = "\n".join(part.text for part in reply.parts if isinstance(part, Say)) or "Nothing was said."
+    parts = (Say(words),)
+    tokens = reply.tokens if reply.parts == parts else tokens_of(parts, model)
+    return Reply(parts, "max_tokens" if reply.stop == "max_tokens" else "end_turn", tokens, reply.pause)
 
 
 def cut(reply: Reply, most: int | None, model: str) -> Reply:

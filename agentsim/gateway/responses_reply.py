@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from agentsim.bodies.sealed import Summary, sealed
 from agentsim.gateway.answer import Answer, Event, count, piece_size
 from agentsim.gateway.chat_reply import SECOND, reasoning_of
 from agentsim.gateway.reply import Part, Say, Think, pieces, tokens_of
@@ -17,15 +18,24 @@ _encode = msgspec.json.encode
 
 def response(answer: Answer) -> dict[str, Any]:
     """The whole response."""
-    items = [_item(answer, index, part) for index, part in enumerate(answer.reply.parts)]
     status = "incomplete" if answer.reply.stop == "max_tokens" else "completed"
-    return _response(answer, status, items, _usage(answer))
+    return _response(answer, status, items_of(answer), usage_of(answer))
 
 
-def events(answer: Answer) -> Iterator[Event]:
-    """The response as server-sent events. Usage comes with the last one."""
+def unfinished(answer: Answer, status: str, count: int) -> dict[str, Any]:
+    """The response while it is on its way, or where it was given up: with its first ``count`` items, and no usage."""
+    return _response(answer, status, items_of(answer)[:count], None)
+
+
+def items_of(answer: Answer) -> list[dict[str, Any]]:
+    """All items of the response."""
+    return [_item(answer, index, part) for index, part in enumerate(answer.reply.parts)]
+
+
+def events(answer: Answer, *, queued: bool = False) -> Iterator[Event]:
+    """The response as server-sent events. Usage comes with the last one. ``queued``: it waits before it begins."""
     stream = _Stream(answer)
-    yield from stream.opening()
+    yield from stream.waiting() if queued else stream.opening()
     for index, part in enumerate(answer.reply.parts):
         whole = tokens_of((part,), answer.asked.model)
         yield from stream.item(index, part, _item(answer, index, part), whole)
@@ -97,6 +107,12 @@ class _Stream:
         for kind in ("response.created", "response.in_progress"):
             yield self.event(kind, response=_response(self.answer, "in_progress", [], None))
 
+    def waiting(self) -> Iterator[Event]:
+        opening = _response(self.answer, "queued", [], None)
+        yield self.event("response.created", -1, response=opening)
+        yield self.event("response.queued", -1, response=opening)
+        yield self.event("response.in_progress", response=_response(self.answer, "in_progress", [], None))
+
     def closing(self) -> Event:
         done = response(self.answer)
         return self.event(f"response.{done['status']}", response=done)
@@ -118,7 +134,10 @@ class _Stream:
     def item(self, index: int, part: Part, item: dict[str, Any], whole: int) -> Iterator[Event]:
         place = _place(index, item)
         opening = item | {"status": "in_progress"} if "status" in item else dict(item)
-        if isinstance(part, Say):
+        if item["type"] == "compaction":
+            yield self.event("response.output_item.added", output_index=index, item=opening | {"encrypted_content": ""})
+            yield self.event("response.compaction.compacting", **place)
+        elif isinstance(part, Say):
             yield from self.text_opening(index, item)
             for sent, piece in self._pieces(part.text, whole):
                 yield self.delta(sent, place, piece)
@@ -153,6 +172,9 @@ class _Stream:
 
 def _item(answer: Answer, index: int, part: Part) -> dict[str, Any]:
     number = f"{answer.id.removeprefix('resp_')}_{index}"
+    if isinstance(part, Say) and answer.asked.compacts:
+        content = sealed(Summary(answer.asked.turn, part.text))
+        return {"id": f"cmp_{number}", "type": "compaction", "encrypted_content": content}
     if isinstance(part, Say):
         text = {"type": "output_text", "text": part.text, "annotations": [], "logprobs": []}
         return {"id": f"msg_{number}", "type": "message", "role": "assistant", "status": "completed", "content": [text]}
@@ -211,7 +233,8 @@ def _response(answer: Answer, status: str, output: list[Any], usage: dict[str, A
     return found
 
 
-def _usage(answer: Answer) -> dict[str, Any]:
+def usage_of(answer: Answer) -> dict[str, Any]:
+    """The counters: the input includes what was read from the cache and what was written to it."""
     usage = answer.usage
     whole, output = count(usage.total_input), count(usage.output)
     return {

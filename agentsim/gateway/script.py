@@ -56,14 +56,18 @@ class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Turns in order, what is said once they are over (``after``), and to requests that offer no tools (``aside``)."""
+    """Turns in order, what is said once they are over (``after``), and to requests that offer no tools (``aside``).
+    ``summary`` is what a compaction on the server puts in the place of the history."""
 
     turn: tuple[Turn, ...] = ()
     after: str = "Done."
     aside: str = "ok"
+    summary: str = "A summary of the conversation so far."
 
     def reply(self, asked: Asked) -> Reply:
         """What is said to a request. The turn is counted by what the history holds, so a retry hears the same again."""
+        if asked.compacts:
+            return self._made(asked, Turn(text=self.summary))
         if not asked.tools and asked.purpose in ("helper", "probe", "summary"):
             return self._made(asked, Turn(text=self.aside))
         turns = [turn for turn in self.turn if turn.lane in (None, asked.purpose) for _ in range(turn.repeat)]

@@ -50,14 +50,27 @@ async def send_answer(send: Send, receive: Receive, answer: Answer, value: objec
     await send_json(send, 200, value, {"request-id": answer.request_id, "x-request-id": answer.request_id})
 
 
-async def send_stream(send: Send, receive: Receive, answer: Answer, events: Iterator[Event]) -> bool:
-    """A stream of events, each when its tokens are due. Returns False when the client went away before its end."""
+async def send_stream(
+    send: Send,
+    receive: Receive,
+    answer: Answer,
+    events: Iterator[Event],
+    *,
+    begun: float | None = None,
+    stop: asyncio.Event | None = None,
+) -> bool:
+    """A stream of events, each when its tokens are due. Returns False when the client went away before its end.
+
+    ``begun`` is when the answer began, by the loop's clock, where that was not now: such a stream starts at once.
+    ``stop`` ends it early."""
     loop = asyncio.get_running_loop()
-    begun = loop.time()
     pace = answer.pace
-    await wait_until(begun + pace.first_token / SECOND)
+    if begun is None:
+        begun = loop.time()
+        await wait_until(begun + pace.first_token / SECOND)
     await begin_stream(send, answer)
     gone = asyncio.ensure_future(hung_up(receive))
+    stopped = asyncio.ensure_future((stop or asyncio.Event()).wait())
     try:
         batch = bytearray()
         for event in events:
@@ -66,15 +79,18 @@ async def send_stream(send: Send, receive: Receive, answer: Answer, events: Iter
                 await send_part(send, bytes(batch))
                 batch.clear()
             if late > 0:
-                await asyncio.wait((gone,), timeout=late)
+                await asyncio.wait((gone, stopped), timeout=late, return_when=asyncio.FIRST_COMPLETED)
             if gone.done():
                 return False
+            if stopped.done():
+                break
             batch += event.data
         await send_part(send, bytes(batch), last=True)
     except TimeoutError:
         return False
     finally:
         gone.cancel()
+        stopped.cancel()
     return True
 
 

@@ -62,7 +62,7 @@ def test_a_response_is_found_again_until_it_is_deleted(tmp_path: Path) -> None:
         again = client.responses.retrieve(first.id)
         assert (again.id, again.output_text, again.usage) == (first.id, "First.", first.usage)
         second = client.responses.create(model=MODEL, input=result_of(first), previous_response_id=first.id)
-        items = client.responses.input_items.list(second.id).data
+        items = client.responses.input_items.list(second.id, order="asc").data
         assert [item.type for item in items] == [
             "message",
             "reasoning",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -12,7 +12,8 @@ from agentsim.session import Usage
 class Sums(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Sums over requests. Tokens; ``cost`` in picodollars, ``equivalents`` in micro-tokens of ordinary input.
 
-    ``unpriced`` requests have no known price and are in neither.
+    ``unpriced`` requests have no known price and are in neither: what is known of the sums, which is nothing where no
+    request has a price, is ``known_cost`` and ``known_equivalents``.
     """
 
     requests: int = 0
@@ -23,6 +24,16 @@ class Sums(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cost: int = 0
     equivalents: int = 0
     unpriced: int = 0
+
+    @property
+    def known_cost(self) -> int | None:
+        """The cost of what has a price; ``None`` where there are requests and none of them has one."""
+        return known(self.cost, self.requests, self.unpriced)
+
+    @property
+    def known_equivalents(self) -> int | None:
+        """The equivalents of what has a price; ``None`` where there are requests and none of them has one."""
+        return known(self.equivalents, self.requests, self.unpriced)
 
     @property
     def total_input(self) -> int:
@@ -37,6 +48,21 @@ class Sums(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 FIELDS = Sums.__struct_fields__
 """The order of sums that are still being added up."""
+
+
+def known(amount: int, count: int, unpriced: int) -> int | None:
+    """A sum over ``count`` things of which ``unpriced`` are not in it; ``None`` where that is all of them."""
+    return amount if unpriced < count or not count else None
+
+
+def known_sum(amounts: Iterable[int | None]) -> int | None:
+    """The sum of those amounts that are known; ``None`` where there are some and none of them is. Of none it is 0."""
+    total = there = unknown = 0
+    for amount in amounts:
+        there += 1
+        unknown += amount is None
+        total += amount or 0
+    return known(total, there, unknown)
 
 
 def new_sums() -> list[int]:

@@ -108,13 +108,17 @@ def sums(old: Diagnosis, new: Diagnosis) -> list[list[Piece]]:
         ("read", figures.count(one.read), figures.count(two.read), _more(one.read, two.read)),
         ("hit %", figures.per_cent(*one.hit_rate), figures.per_cent(*two.hit_rate), ""),
         ("misses", figures.count(one.misses), figures.count(two.misses), _more(one.misses, two.misses)),
-        ("lost", figures.money(one.lost_cost), figures.money(two.lost_cost), signed(two.lost_cost - one.lost_cost)),
-        ("cost", figures.money(one.cost), figures.money(two.cost), signed(two.cost - one.cost)),
+        ("lost", *_amounts(one.known_lost_cost, two.known_lost_cost)),
+        ("cost", *_amounts(one.known_cost, two.known_cost)),
     ]
     return [
         [(fit(name, 10), Ink.FAINT), f"{before:>14}", f"{after:>14}  ", difference]
         for name, before, after, difference in rows
     ]
+
+
+def _amounts(one: int | None, two: int | None) -> tuple[str, str, Piece]:
+    return figures.money(one), figures.money(two), signed(None if one is None or two is None else two - one)
 
 
 def _more(before: int, after: int) -> Piece:

@@ -15,7 +15,7 @@ from agentsim.diagnose import Diagnosis
 from agentsim.report import figures
 from agentsim.report.words import KINDS, cause_title, lane_names
 from agentsim.session import Row
-from agentsim.sums import Sums, add, as_sums, new_sums
+from agentsim.sums import Sums, add, as_sums, known, new_sums
 from tui.ink import Ink, Piece, fit, lines
 from tui.page import Document, Heading, Page
 
@@ -25,15 +25,15 @@ Lines = list[list[Piece]]
 
 
 class Group(NamedTuple):
-    """Sums over some rows. Money in picodollars."""
+    """Sums over some rows. Money in picodollars, ``None`` where nothing that it is of has a price."""
 
     name: str
     requests: int
     read: int
     written: int
     fresh: int
-    cost: int
-    lost: int
+    cost: int | None
+    lost: int | None
     misses: int
 
 
@@ -42,17 +42,19 @@ def groups(diagnosis: Diagnosis, key: Callable[[Row], str]) -> list[Group]:
     found: dict[str, list[int]] = {}
     for row, verdict in zip(diagnosis.rows, diagnosis.verdicts, strict=True):
         if row.request.counted:
-            into = found.setdefault(key(row), [*new_sums(), 0, 0])
+            into = found.setdefault(key(row), [*new_sums(), 0, 0, 0])
             add(into, row.usage, row.cost, None)
             if verdict.kind == "miss":
-                into[-2] += verdict.lost_cost or 0
-                into[-1] += 1
-    made = [_group(name, as_sums(numbers[:-2]), *numbers[-2:]) for name, numbers in found.items()]
-    return sorted(made, key=lambda group: (-group.cost, -group.read - group.written - group.fresh, group.name))
+                into[-3] += verdict.lost_cost or 0
+                into[-2] += 1
+                into[-1] += verdict.lost_cost is None
+    made = [_group(name, as_sums(numbers[:-3]), *numbers[-3:]) for name, numbers in found.items()]
+    return sorted(made, key=lambda group: (-(group.cost or 0), -group.read - group.written - group.fresh, group.name))
 
 
-def _group(name: str, sums: Sums, lost: int, misses: int) -> Group:
-    return Group(name, sums.requests, sums.read, sums.written, sums.fresh, sums.cost, lost, misses)
+def _group(name: str, sums: Sums, lost: int, misses: int, unpriced: int) -> Group:
+    lost_cost = known(lost, misses, unpriced)
+    return Group(name, sums.requests, sums.read, sums.written, sums.fresh, sums.known_cost, lost_cost, misses)
 
 
 def page(diagnosis: Diagnosis, width: int) -> Lines:
@@ -63,8 +65,8 @@ def page(diagnosis: Diagnosis, width: int) -> Lines:
         [
             (figures.plural(totals.requests, "request"), Ink.STRONG),
             f", hit rate {figures.per_cent(read, whole)} %, ",
-            (figures.money(totals.cost), Ink.STRONG),
-            f", {figures.equivalents(totals.equivalents)} input equivalents",
+            (figures.money(totals.known_cost), Ink.STRONG),
+            "" if totals.known_cost is None else f", {figures.equivalents(totals.equivalents)} input equivalents",
         ],
         _parts_bar(totals.read, totals.written, totals.fresh, width),
         [
@@ -81,7 +83,9 @@ def page(diagnosis: Diagnosis, width: int) -> Lines:
         out.append([(f"{figures.plural(totals.unpriced, 'request')} without a known price", Ink.WARN)])
     if totals.unlogged:
         unlogged = f"at least {figures.plural(totals.unlogged, 'more request')} that the log does not show"
-        out.append([(f"{unlogged}, at least {figures.money(totals.unlogged_cost)}", Ink.WARN)])
+        known = totals.known_unlogged_cost
+        least = figures.money(None) if known is None else f"at least {figures.money(known)}"
+        out.append([(f"{unlogged}, {least}", Ink.WARN)])
     out += _causes(diagnosis, width)
     lanes = lane_names(diagnosis.session.lanes)
     out += _grouped("By model", groups(diagnosis, lambda row: row.request.model), width)
@@ -109,12 +113,13 @@ def _causes(diagnosis: Diagnosis, width: int) -> Lines:
     for loss in totals.losses:
         bar = bar_of(loss.cost or (loss.tokens if not totals.cost else 0), most, room)
         name = f"{loss.cause} {cause_title(loss.cause)}"
-        cost = figures.row_money(loss.cost) if loss.cost or not loss.unpriced else "not priced"
+        cost = figures.money(None) if loss.known_cost is None else figures.row_money(loss.cost)
         misses = figures.plural(loss.count, "miss", "misses")
         out.append(["  ", fit(name, label), f"{misses:>10} {cost:>10} ", (bar, Ink.BAD)])
-    share = figures.per_cent(totals.lost_cost, totals.cost) if totals.cost else figures.UNKNOWN
+    lost = totals.known_lost_cost
+    share = f": {figures.per_cent(lost, totals.cost)} % of the bill" if totals.cost and lost is not None else ""
     tokens = f"{figures.count(totals.lost_tokens)} tokens"
-    out.append([(f"  in all {tokens}, {figures.money(totals.lost_cost)}: {share} % of the bill", Ink.STRONG)])
+    out.append([(f"  in all {tokens}, {figures.money(lost)}{share}", Ink.STRONG)])
     return out
 
 
@@ -124,16 +129,16 @@ def _grouped(title: str, found: Iterable[Group], width: int) -> Lines:
     room = max(min(40, width - label - 46), LEAST_BAR)
     titles = f"{'requests':>9} {'hit %':>7} {'cost':>10} {'lost':>10}  cost, ▓ of it lost"
     out: Lines = [[""], [(fit(title, label + 2), Ink.STRONG), (titles, Ink.FAINT)]]
-    most = max((group.cost for group in found), default=0) or 1
+    most = max((group.cost or 0 for group in found), default=0) or 1
     for group in found:
         total = group.read + group.written + group.fresh
         figure = (
             f"{group.requests:>9,} {figures.per_cent(group.read, total):>7} {figures.row_money(group.cost):>10} "
             f"{figures.row_money(group.lost):>10} "
         )
-        lost = min(group.lost, group.cost)
-        kept = bar_of(group.cost - lost, most, room)
-        gone = bar_of(group.cost, most, room)[len(kept) :]
+        cost = group.cost or 0
+        kept = bar_of(cost - min(group.lost or 0, cost), most, room)
+        gone = bar_of(cost, most, room)[len(kept) :]
         out.append(["  ", fit(group.name, label), figure, (kept, Ink.READ), ("▓" * len(gone), Ink.BAD)])
     return out
 

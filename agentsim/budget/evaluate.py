@@ -144,18 +144,23 @@ def judge_limit(
 
 
 def _actual(limit: Limit, measures: Measures) -> Fraction | None:
+    """What there is of that which a limit is about; ``None`` where nothing of it is known."""
     what = limit.metric if limit.kind == "max-growth" else limit.kind
     if what in ("max-cost", "cost"):
-        return Fraction(measures.cost)
+        return _known(measures.known_cost)
     if what in ("max-input-equivalents", "input-equivalents"):
-        return Fraction(measures.equivalents)
+        return _known(measures.known_equivalents)
     if what == "max-lost-cost":
-        return Fraction(measures.lost_cost)
+        return _known(measures.known_lost_cost)
     if what == "min-hit-rate":
         return Fraction(measures.read, measures.total_input) if measures.total_input else None
     if what == "forbid":
         return Fraction(_number(measures.causes, limit.cause))
     return Fraction(_number(measures.misses, limit.cause))
+
+
+def _known(amount: int | None) -> Fraction | None:
+    return None if amount is None else Fraction(amount)
 
 
 def _missing(budget: Budget, limit: Limit, measures: Measures) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from agentsim.diagnose.diagnosis import Diagnosis
-from agentsim.sums import FIELDS, Sums
+from agentsim.sums import FIELDS, Sums, known
 from agentsim.verdict import Verdict
 
 Counts = tuple[tuple[str, int], ...]
@@ -46,6 +46,11 @@ class Measures(Sums, frozen=True, kw_only=True, gc=False):
     lost_unpriced: int = 0
     provisional: int = 0
     skipped: int = 0
+
+    @property
+    def known_lost_cost(self) -> int | None:
+        """What was lost where it has a price; ``None`` where something was lost and nothing of it has one."""
+        return known(self.lost_cost, sum(count for _, count in self.misses), self.lost_unpriced)
 
 
 def measure(diagnosis: Diagnosis) -> Measures:

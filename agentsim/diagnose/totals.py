@@ -8,12 +8,12 @@ import msgspec
 
 from agentsim.prices import RateCard
 from agentsim.session import Request, Row, Usage
-from agentsim.sums import Sums, add, named, new_sums
+from agentsim.sums import Sums, add, known, named, new_sums
 from agentsim.verdict import Verdict
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """All losses of one cause: how many rows, how many tokens, and what they cost (``None``: a part has no price)."""
+    """All losses of one cause: how many rows, how many tokens, and what those cost that are not ``unpriced``."""
 
     cause: str
     count: int
@@ -21,6 +21,22 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cost: int
     equivalents: int
     unpriced: int = 0
+
+    @property
+    def known_cost(self) -> int | None:
+        """What those cost that have a price; ``None`` where none has one."""
+        return known(self.cost, self.count, self.unpriced)
+
+    @property
+    def known_equivalents(self) -> int | None:
+        """The same in micro-tokens."""
+        return known(self.equivalents, self.count, self.unpriced)
+
+
+def known_loss(losses: Sequence[Loss]) -> int | None:
+    """What losses of several causes cost together; ``None`` where there are some and none of them has a price."""
+    count, unpriced = sum(loss.count for loss in losses), sum(loss.unpriced for loss in losses)
+    return known(sum(loss.cost for loss in losses), count, unpriced)
 
 
 class Totals(Sums, frozen=True, kw_only=True, gc=False):
@@ -36,6 +52,21 @@ class Totals(Sums, frozen=True, kw_only=True, gc=False):
     unlogged_cost: int = 0
     kinds: tuple[tuple[str, int], ...] = ()
     predictions: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def known_lost_cost(self) -> int | None:
+        """What was lost where it has a price; ``None`` where something was lost and nothing of it has one."""
+        return known_loss(self.losses)
+
+    @property
+    def known_lost_equivalents(self) -> int | None:
+        """The same in micro-tokens."""
+        return None if self.known_lost_cost is None else self.lost_equivalents
+
+    @property
+    def known_unlogged_cost(self) -> int | None:
+        """The least that unlogged requests cost; ``None`` where there are some and nothing is known of their prices."""
+        return known(self.unlogged_cost, self.unlogged, 0 if self.unlogged_cost else self.unlogged)
 
 
 def price_of_loss(lost: int, usage: Usage, rates: RateCard) -> int | None:

@@ -51,17 +51,17 @@ class PolicyLine(msgspec.Struct, frozen=True, kw_only=True):
     ``applied`` is in how many it had something to do. ``low`` and ``high`` bound the saving over resampled sessions.
     ``seconds`` is the time from the first request to the end of the last, added up. ``best`` policies are on the
     frontier: none is both cheaper and faster. ``refused`` sessions would be refused by the provider in part; what they
-    would save is not counted.
+    would save is not counted. Money is ``None`` where none of the sessions has a price.
     """
 
     policy: str
     sessions: int
     applied: int
     refused: int
-    cost: Decimal
-    saving: Decimal
-    low: float
-    high: float
+    cost: Decimal | None
+    saving: Decimal | None
+    low: float | None
+    high: float | None
     seconds: float
     best: bool = False
 
@@ -80,12 +80,15 @@ class Concentration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """A fleet in figures. ``withheld`` sessions are reproduced too badly for what-ifs, ``left_out`` ones not at all."""
+    """A fleet in figures. ``withheld`` sessions are reproduced too badly for what-ifs, ``left_out`` ones not at all.
+
+    ``low`` and ``high`` bound the loss over resampled sessions; ``None`` where nothing of it has a price.
+    """
 
     sessions: int
     total: Group
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     policies: tuple[PolicyLine, ...]
     withheld: int
     left_out: tuple[tuple[str, int], ...]
@@ -108,16 +111,18 @@ def figures(folder: str, *, resamples: int = RESAMPLES) -> Figures:
     if usage is None or misses is None or outcomes is None or not len(outcomes):
         raise ValueError("no session in here could be judged")
     usage = _with_week(usage, pc.cast(usage["day"], "timestamp[s]"))
+    usage = _only_losses(usage)
     misses = _with_week(misses, misses["time"])
     logged = outcomes.filter(pc.equal(outcomes["policy"], LOGGED))
     policies, withheld, left_out = _policies(outcomes, resamples)
     losses = _lost_by_session(misses)
+    total = _total(usage)
     low, high = _interval([_floats(losses)], len(logged), resamples)[0] if losses else (0.0, 0.0)
     return Figures(
         sessions=len(logged),
-        total=_total(usage),
-        low=low,
-        high=high,
+        total=total,
+        low=None if total.lost_cost is None else low,
+        high=None if total.lost_cost is None else high,
         policies=policies,
         withheld=withheld,
         left_out=left_out,
@@ -135,6 +140,16 @@ def _with_week(table: pa.Table, times: Any) -> pa.Table:
 
     week = pc.strftime(times, format="%G-W%V")
     return table.append_column("week", week)
+
+
+def _only_losses(usage: pa.Table) -> pa.Table:
+    """The table without costs where nothing was lost, so that a sum is unknown where no loss in it has a price."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    place = usage.schema.get_field_index("lost_cost")
+    none = pa.scalar(None, usage.schema.field(place).type)
+    return usage.set_column(place, "lost_cost", pc.if_else(pc.equal(usage["misses"], 0), none, usage["lost_cost"]))
 
 
 def _total(usage: pa.Table) -> Group:
@@ -170,8 +185,8 @@ def _group(name: str | None, sums: dict[str, Any]) -> Group:
     if sums["requests"] and sums["unpriced"] == sums["requests"]:
         sums = {**sums, "cost": None}
         lost_cost = None
-    elif lost_cost is None and not misses:
-        lost_cost = Decimal(0)
+    if not misses:
+        lost_cost = Decimal(0)  # nothing was lost, whatever it would have cost
     return Group(name=name or "", **{**sums, "misses": misses, "lost": sums["lost"] or 0, "lost_cost": lost_cost})
 
 
@@ -227,6 +242,8 @@ def _policies(outcomes: pa.Table, resamples: int) -> tuple[tuple[PolicyLine, ...
     savings: list[np.ndarray[Any, Any]] = []
     names = sorted(name for name in pc.unique(held["policy"]).to_pylist() if name != LOGGED)
     base = held.filter(pc.equal(held["policy"], RECORDED))
+    priced = pc.any(pc.less(base["unpriced"], base["requests"])).as_py() or False
+    cost = pc.sum(base["cost"]).as_py() or Decimal(0)
     for name in names:
         rows = held.filter(pc.equal(held["policy"], name))
         known = pc.is_valid(rows["saving"])
@@ -238,23 +255,25 @@ def _policies(outcomes: pa.Table, resamples: int) -> tuple[tuple[PolicyLine, ...
                 policy=name,
                 sessions=len(rows),
                 applied=pc.sum(rows["applied"]).as_py() or 0,
-                refused=len(rows) - len(counted),
-                cost=(pc.sum(base["cost"]).as_py() or Decimal(0)) - saving,
-                saving=saving,
-                low=0.0,
-                high=0.0,
+                refused=pc.sum(pc.and_(pc.is_null(rows["saving"]), pc.is_valid(rows["reason"]))).as_py() or 0,
+                cost=cost - saving if priced else None,
+                saving=saving if priced else None,
+                low=None,
+                high=None,
                 seconds=pc.sum(rows["seconds"]).as_py() or 0.0,
             )
         )
-    intervals = _interval(savings, len(savings[0]) if savings else 0, resamples)
-    lines = [
-        msgspec.structs.replace(line, low=low, high=high) for line, (low, high) in zip(lines, intervals, strict=True)
-    ]
-    lines.sort(key=lambda line: (line.cost, line.seconds, line.policy != RECORDED, line.policy))
+    if priced:
+        intervals = _interval(savings, len(savings[0]) if savings else 0, resamples)
+        lines = [
+            msgspec.structs.replace(line, low=low, high=high)
+            for line, (low, high) in zip(lines, intervals, strict=True)
+        ]
+    lines.sort(key=lambda line: (line.cost or 0, line.seconds, line.policy != RECORDED, line.policy))
     fastest = float("inf")
     marked = []
     for line in lines:
-        best = line.seconds < fastest
+        best = priced and line.seconds < fastest
         fastest = min(fastest, line.seconds)
         marked.append(msgspec.structs.replace(line, best=best))
     return tuple(marked), withheld, left_out

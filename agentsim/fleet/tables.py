@@ -16,7 +16,7 @@ import msgspec
 
 from agentsim.diagnose import Diagnosis
 from agentsim.session import Request, Session, Usage
-from agentsim.sums import FIELDS, Sums, add, as_sums, new_sums
+from agentsim.sums import FIELDS, Sums, add, as_sums, known, new_sums
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,7 +117,7 @@ def outcome(
         "written": sums.written,
         "read": sums.read,
         "output": sums.output,
-        "cost": dollars(sums.cost),
+        "cost": dollars(sums.known_cost),
         "unpriced": sums.unpriced,
         "saving": dollars(saving),
         "applied": applied,
@@ -139,18 +139,20 @@ def usage_records(home: Home, diagnosis: Diagnosis) -> list[dict[str, Any]]:
             continue
         time = request.start if request.start is not None else request.end
         key = (request.model, request.harness_version, None if time is None else time // _DAY, tier)
-        into = sums.setdefault(key, new_sums() + [0] * len(lost))
+        into = sums.setdefault(key, new_sums() + [0] * (len(lost) + 1))
         add(into, row.usage, row.cost, None)
         if verdict.kind == "miss":
-            into[-3] += 1
-            into[-2] += verdict.lost
-            into[-1] += verdict.lost_cost or 0
+            into[-4] += 1
+            into[-3] += verdict.lost
+            into[-2] += verdict.lost_cost or 0
+            into[-1] += verdict.lost_cost is None
     records = []
     for model, version, day, tier in sorted(sums, key=lambda key: tuple(str(part) for part in key)):
         record = {**_home(home), "model": model, "version": version, "day": day, "tier": tier}
-        record.update(zip((*FIELDS, *lost), sums[model, version, day, tier], strict=True))
+        record.update(zip((*FIELDS, *lost, "lost_unpriced"), sums[model, version, day, tier], strict=True))
         del record["equivalents"]
-        record["cost"], record["lost_cost"] = dollars(record["cost"]), dollars(record["lost_cost"])
+        record["cost"] = dollars(known(record["cost"], record["requests"], record["unpriced"]))
+        record["lost_cost"] = dollars(known(record["lost_cost"], record["misses"], record.pop("lost_unpriced")))
         records.append(record)
     return records
 

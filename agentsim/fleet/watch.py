@@ -32,12 +32,13 @@ _KEYS = ("format", "session")
 
 
 class Growth(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cause lost of all input tokens, before and in the last period, and its dollars in the last."""
+    """What a cause lost of all input tokens, before and in the last period, and its dollars in the last: ``None`` where
+    none of it has a price."""
 
     cause: str
     before: float
     last: float
-    cost: Decimal
+    cost: Decimal | None
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +46,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     ``before`` and ``last`` are lost shares of input tokens; ``low`` and ``high`` bound their difference. ``new`` groups
     had no session before: they are held against all others of before. ``excess`` is what was lost in the last period
-    beyond the share of before, in dollars. ``causes`` are those whose share grew (or fell) most.
+    beyond the share of before, in dollars (``None``: nothing of it has a price). ``causes`` are those whose share grew
+    (or fell) most.
     """
 
     dimension: str
@@ -57,7 +59,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     low: float
     high: float
     new: bool
-    excess: Decimal
+    excess: Decimal | None
     flag: str | None
     """``worse``, ``better``, ``None`` (no change beyond noise)."""
     causes: tuple[Growth, ...] = ()
@@ -80,11 +82,12 @@ class Watch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Side(msgspec.Struct, frozen=True):
-    """A group in one period: lost and all input tokens by session, and the dollars lost."""
+    """A group in one period: lost and all input tokens by session, and the dollars lost, where
+    any of it has a price."""
 
     lost: np.ndarray[Any, Any]
     input: np.ndarray[Any, Any]
-    cost: Decimal
+    cost: Decimal | None
 
     @property
     def sessions(self) -> int:
@@ -137,7 +140,9 @@ def watch(
         else:
             changes.append(change)
     order = {"worse": 0, "better": 1, None: 2}
-    changes.sort(key=lambda c: (order[c.flag], -c.excess if c.flag else 0, c.dimension != "all", c.dimension, c.name))
+    changes.sort(
+        key=lambda c: (order[c.flag], -(c.excess or 0) if c.flag else 0, c.dimension != "all", c.dimension, c.name)
+    )
     return Watch(
         first=first,
         last=last,
@@ -178,7 +183,9 @@ def _compare(dimension: str, name: str, sides: tuple[tuple[pa.Table, pa.Table], 
     flag = None
     if abs(difference) >= least and (low > 0 or high < 0):
         flag = "worse" if difference > 0 else "better"
-    excess = now.cost * Decimal(1 - old.rate / now.rate) if now.rate else Decimal(0)
+    excess: Decimal | None = Decimal(0)
+    if now.rate:
+        excess = None if now.cost is None else now.cost * Decimal(1 - old.rate / now.rate)
     return Change(
         dimension=dimension,
         name=name,
@@ -214,7 +221,7 @@ def _side(usage: pa.Table, misses: pa.Table) -> _Side:
     return _Side(
         lost=sums["lost_sum"].to_numpy().astype(np.float64),
         input=parts[0] + parts[1] + parts[2],
-        cost=pc.sum(misses["lost_cost"]).as_py() or Decimal(0),
+        cost=pc.sum(misses["lost_cost"]).as_py() if len(misses) else Decimal(0),
     )
 
 
@@ -240,12 +247,13 @@ def _rates(side: _Side, draw: np.random.Generator) -> np.ndarray[Any, Any]:
 def _growths(old: pa.Table, now: pa.Table, old_input: float, new_input: float, difference: float) -> tuple[Growth, ...]:
     before = {cause: lost / old_input for cause, lost, _ in _by_cause(old)} if old_input else {}
     last = {cause: (lost / new_input, cost) for cause, lost, cost in _by_cause(now)} if new_input else {}
+    nothing: tuple[float, Decimal | None] = (0.0, Decimal(0))
     growths = [
         Growth(
             cause=cause,
             before=before.get(cause, 0.0),
-            last=last.get(cause, (0.0, Decimal(0)))[0],
-            cost=last.get(cause, (0.0, Decimal(0)))[1],
+            last=last.get(cause, nothing)[0],
+            cost=last.get(cause, nothing)[1],
         )
         for cause in sorted({*before, *last})
     ]
@@ -254,6 +262,6 @@ def _growths(old: pa.Table, now: pa.Table, old_input: float, new_input: float, d
     return tuple(growth for growth in growths if sign * (growth.last - growth.before) > 0)
 
 
-def _by_cause(misses: pa.Table) -> list[tuple[str, int, Decimal]]:
+def _by_cause(misses: pa.Table) -> list[tuple[str, int, Decimal | None]]:
     found = misses.group_by("cause").aggregate([("lost", "sum"), ("lost_cost", "sum")]).to_pylist()
-    return [(record["cause"] or "", record["lost_sum"] or 0, record["lost_cost_sum"] or Decimal(0)) for record in found]
+    return [(record["cause"] or "", record["lost_sum"] or 0, record["lost_cost_sum"]) for record in found]

@@ -58,11 +58,15 @@ def _pair(values: Sequence[str]) -> str:
 
 
 def _cost(entry: Entry) -> str:
-    return f"${Decimal(entry.cost):,.4f}" if entry.not_priced < entry.requests else "not priced"
+    return f"${Decimal(entry.cost):,.4f}" if _priced(entry) else figures.money(None)
 
 
 def _tokens(entry: Entry) -> str:
-    return figures.equivalents(int(Decimal(entry.input_equivalents) * 10**6))
+    return figures.equivalents(int(Decimal(entry.input_equivalents) * 10**6) if _priced(entry) else None)
+
+
+def _priced(entry: Entry) -> bool:
+    return entry.not_priced < entry.requests or not entry.requests
 
 
 def _rate(entry: Entry) -> str:

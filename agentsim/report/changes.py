@@ -79,15 +79,15 @@ def differs(pair: Pair) -> bool:
 def _cells(pair: Pair) -> list[Span]:
     side = pair.new or pair.old
     assert side is not None
-    more = pair.cost
-    style = Style.PLAIN if not more else Style.BAD if more > 0 else Style.GOOD
+    dearer = pair.cost
+    style = Style.PLAIN if not dearer else Style.BAD if dearer > 0 else Style.GOOD
     return [
         f"{side.number:3d}" if pair.new is not None else "  –",
         pair.lane,
         _pair([figures.count(one.row.usage.write) for one in _sides(pair)]),
         _pair([figures.count(one.row.usage.read) for one in _sides(pair)]),
         _pair([figures.row_money(one.row.cost) for one in _sides(pair)]),
-        (signed(more), style),
+        (signed(dearer), style),
         (_pair([_kind(one) for one in _sides(pair)]) + ("" if pair.old and pair.new else _only(pair)), _tone(pair)),
     ]
 
@@ -97,6 +97,11 @@ def signed(pico: int | None) -> str:
     if pico is None:
         return figures.UNKNOWN
     return ("+" if pico > 0 else "") + format_dollars(pico, 4)
+
+
+def more(old: int | None, new: int | None) -> int | None:
+    """How much more the new one is; ``None`` where one of them is not known."""
+    return None if old is None or new is None else new - old
 
 
 def _only(pair: Pair) -> str:
@@ -149,6 +154,8 @@ TOTALS = (Column("", "<"), Column("old"), Column("new"), Column("more"), Column(
 
 def _totals(paper: Paper, changes: Changes) -> None:
     old, new = changes.old.totals, changes.new.totals
+    cost = more(old.known_cost, new.known_cost)
+    equal = more(old.known_equivalents, new.known_equivalents)
     rows: list[list[Span]] = [
         _counted("requests", old.requests, new.requests),
         _counted("written", old.written, new.written),
@@ -163,17 +170,17 @@ def _totals(paper: Paper, changes: Changes) -> None:
         ],
         [
             "input equivalents",
-            figures.equivalents(old.equivalents),
-            figures.equivalents(new.equivalents),
-            _more(new.equivalents - old.equivalents, figures.equivalents(new.equivalents - old.equivalents)),
-            _share(old.equivalents, new.equivalents),
+            figures.equivalents(old.known_equivalents),
+            figures.equivalents(new.known_equivalents),
+            _more(equal or 0, figures.equivalents(equal)),
+            "" if equal is None else _share(old.equivalents, new.equivalents),
         ],
         [
             "cost",
-            figures.row_money(old.cost),
-            figures.row_money(new.cost),
-            signed(new.cost - old.cost),
-            _share(old.cost, new.cost),
+            figures.row_money(old.known_cost),
+            figures.row_money(new.known_cost),
+            signed(cost),
+            "" if cost is None else _share(old.cost, new.cost),
         ],
         _counted("misses", old.misses, new.misses),
     ]
@@ -183,7 +190,8 @@ def _totals(paper: Paper, changes: Changes) -> None:
     write_table(paper, TOTALS, rows)
     unpriced = old.unpriced + new.unpriced
     if unpriced:
-        paper.paragraph((f"{figures.plural(unpriced, 'request')} not priced: costs are least ones", Style.WARN))
+        least = "" if old.known_cost is None and new.known_cost is None else ": costs are least ones"
+        paper.paragraph((f"{figures.plural(unpriced, 'request')} not priced{least}", Style.WARN))
 
 
 def by_cause(totals: Totals) -> Mapping[str, int]:

@@ -8,6 +8,7 @@ from agentsim import __version__
 from agentsim.budget.changes import Changes, Pair, Side
 from agentsim.budget.gate import Gate
 from agentsim.report.as_json import DOLLAR_DIGITS, TOKEN_DIGITS, Document, totals
+from agentsim.report.changes import more
 from agentsim.report.figures import exact
 from agentsim.report.gate_json import EXITS, place, results
 
@@ -26,8 +27,8 @@ def diff_document(changes: Changes, gate: Gate | None, old_files: Sequence[str],
         "old_totals": totals(old),
         "new_totals": totals(new),
         "more": {
-            "cost": exact(new.cost - old.cost, DOLLAR_DIGITS),
-            "input_equivalents": exact(new.equivalents - old.equivalents, TOKEN_DIGITS),
+            "cost": exact(more(old.known_cost, new.known_cost), DOLLAR_DIGITS),
+            "input_equivalents": exact(more(old.known_equivalents, new.known_equivalents), TOKEN_DIGITS),
             "misses": new.misses - old.misses,
         },
         "outcome": gate.outcome if gate is not None else None,

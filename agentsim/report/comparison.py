@@ -110,7 +110,7 @@ def _row(name: Span, sums: Sums, saving: int | None, equivalents: int | None, sh
         figures.count(sums.written),
         figures.count(sums.read),
         figures.per_cent(read, total),
-        figures.money(sums.cost, places) if shown else figures.UNKNOWN,
+        figures.UNKNOWN if not shown or sums.known_cost is None else figures.money(sums.cost, places),
         figures.UNKNOWN if saving is None else (figures.money(saving, places), style),
         figures.equivalents(equivalents),
     ]

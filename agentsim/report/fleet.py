@@ -52,6 +52,7 @@ def write_figures(paper: Paper, found: Figures) -> None:
     """Write the figures of a fleet: sums, policies, losses by cause and other dimensions."""
     total = found.total
     hit = figures.per_cent(total.read, sum(n or 0 for n in (total.read, total.written, total.fresh)))
+    spread = "" if found.low is None else f"; {interval(found.low, found.high)} in 95 % of resamples"
     paper.line(
         "  cost  ",
         (dollars(total.cost), Style.STRONG),
@@ -60,7 +61,7 @@ def write_figures(paper: Paper, found: Figures) -> None:
     paper.line(
         "  lost  ",
         (dollars(total.lost_cost), Style.STRONG),
-        f"  {figures.plural(total.misses, 'miss', 'misses')}; {interval(found.low, found.high)} in 95 % of resamples",
+        f"  {figures.plural(total.misses, 'miss', 'misses')}" + spread,
     )
     if total.unpriced:
         paper.line((f"  {figures.plural(total.unpriced, 'request')} not priced, and not in the cost", Style.WARN))
@@ -80,8 +81,10 @@ def dollars(amount: Decimal | None) -> str:
     return f"-${text}" if amount < 0 and text != "0.00" else f"${text}"
 
 
-def interval(low: float, high: float) -> str:
+def interval(low: float | None, high: float | None) -> str:
     """Two ends of an interval in dollars."""
+    if low is None or high is None:
+        return figures.UNKNOWN
     return f"{dollars(Decimal(low))} – {dollars(Decimal(high))}"
 
 
@@ -114,7 +117,7 @@ def _policies(paper: Paper, found: Figures) -> None:
 
 
 def _policy(line: PolicyLine) -> list[Span]:
-    style = Style.GOOD if line.low > 0 else Style.BAD if line.high < 0 else Style.PLAIN
+    style = Style.GOOD if (line.low or 0) > 0 else Style.BAD if (line.high or 0) < 0 else Style.PLAIN
     recorded = line.policy == "recorded"
     return [
         "as recorded" if recorded else line.policy,

@@ -137,8 +137,8 @@ def sums(trace: Trace) -> tuple[str, str, str, str, str]:
     measures = trace.measures
     return (
         figures.count(measures.requests),
-        figures.money(measures.cost) if measures.unpriced < measures.requests else figures.UNKNOWN,
-        figures.equivalents(measures.equivalents),
+        figures.UNKNOWN if measures.known_cost is None else figures.money(measures.cost),
+        figures.equivalents(measures.known_equivalents),
         f"{figures.per_cent(measures.read, measures.total_input)} %" if measures.total_input else figures.UNKNOWN,
         ", ".join(f"{code} × {count:,}" for code, count in measures.misses) or "none",
     )

@@ -86,14 +86,15 @@ def _lead(found: Figures) -> str:
 def _tiles(found: Figures) -> str:
     total = found.total
     whole = sum(part or 0 for part in (total.read, total.written, total.fresh))
-    best = next((line for line in found.policies if line.low > 0), None)
+    best = next((line for line in found.policies if (line.low or 0) > 0), None)
     share = "nothing is priced"
     if total.cost and total.lost_cost is not None:
         share = f"{total.lost_cost * 100 / total.cost:.1f} % of the bill"
+    spread = "" if found.low is None else f"; {interval(found.low, found.high)}"
     unpriced = f", {total.unpriced:,} not priced" if total.unpriced else ""
     tiles = [
         (dollars(total.cost), f"paid for {figures.plural(total.requests or 0, 'request')}{unpriced}"),
-        (dollars(total.lost_cost), f"lost to the cache: {share}; {interval(found.low, found.high)}"),
+        (dollars(total.lost_cost), f"lost to the cache: {share}{spread}"),
         (f"{figures.per_cent(total.read, whole)} %", "of input tokens read from the cache"),
     ]
     if best is not None:
@@ -107,14 +108,16 @@ def _causes(found: Figures) -> str:
     if not groups:
         return "<h2>Why caches were lost</h2>\n<p>No request lost its cache.</p>"
     shown = groups[:_MOST_BARS]
-    chart = bars(
-        [Bar(_titled(group.name), float(group.lost_cost or 0), dollars(group.lost_cost)) for group in shown],
-        "Loss by cause",
-    )
+    chart = ""
+    if any(group.lost_cost is not None for group in shown):
+        found_bars = [
+            Bar(_titled(group.name), float(group.lost_cost or 0), dollars(group.lost_cost)) for group in shown
+        ]
+        chart = f"<figure>{bars(found_bars, 'Loss by cause')}</figure>\n"
     rows = [[_titled(g.name), f"{g.misses:,}", f"{g.lost:,}", dollars(g.lost_cost)] for g in groups]
     table = _table(["cause", "misses", "tokens lost", "lost"], rows)
     note = '<p class="faint">agentsim explain CODE tells what a cause means, how to confirm it and how to mend it.</p>'
-    return f"<h2>Why caches were lost</h2>\n{note}\n<figure>{chart}</figure>\n{table}"
+    return f"<h2>Why caches were lost</h2>\n{note}\n{chart}{table}"
 
 
 def _titled(code: str) -> str:
@@ -136,15 +139,11 @@ def _policies(found: Figures) -> str:
     parts.append(f"<p>{safe(about)}.{safe(' Left out: ' + '; '.join(notes) + '.') if notes else ''}</p>")
     if not tried:
         return "\n".join([*parts, "<p>No policy had anything to do.</p>"])
-    ranked = sorted(tried, key=lambda line: -line.saving)
-    kept = [line for line in ranked if float(line.saving) > -float(recorded.cost) / 2][:_MOST_BARS]
-    chart = bars(
-        [Bar(line.policy, float(line.saving), dollars(line.saving), line.low, line.high) for line in kept],
-        "Saving of each policy",
-    )
-    parts.append(f"<figure>{chart}</figure>")
-    if len({round(line.seconds) for line in tried}) > 1:
-        parts.append(_frontier(found.policies, recorded))
+    ranked = sorted(tried, key=lambda line: -(line.saving or 0))
+    if recorded.cost is not None:
+        parts.append(f"<figure>{_savings(ranked, recorded.cost)}</figure>")
+        if len({round(line.seconds) for line in tried}) > 1:
+            parts.append(_frontier(found.policies, recorded.cost))
     rows = [
         [
             line.policy,
@@ -160,12 +159,19 @@ def _policies(found: Figures) -> str:
     return "\n".join(parts)
 
 
-def _frontier(lines: Sequence[PolicyLine], recorded: PolicyLine) -> str:
-    shown = [line for line in lines if line.applied or line is recorded]
-    shown = [line for line in shown if float(line.cost) < 2 * float(recorded.cost)]
+def _savings(ranked: Sequence[PolicyLine], cost: Decimal) -> str:
+    kept = [line for line in ranked if float(line.saving or 0) > -float(cost) / 2][:_MOST_BARS]
+    return bars(
+        [Bar(line.policy, float(line.saving or 0), dollars(line.saving), line.low, line.high) for line in kept],
+        "Saving of each policy",
+    )
+
+
+def _frontier(lines: Sequence[PolicyLine], cost: Decimal) -> str:
     points = [
-        Point("as recorded" if line is recorded else line.policy, line.seconds, float(line.cost), line.best)
-        for line in shown
+        Point("as recorded" if line.policy == "recorded" else line.policy, line.seconds, float(line.cost), line.best)
+        for line in lines
+        if (line.applied or line.policy == "recorded") and line.cost is not None and line.cost <= 2 * cost
     ]
     ends = (
         figures.span(round(min(point.x for point in points)) * figures.SECOND),
@@ -182,9 +188,11 @@ def _weeks(found: Figures) -> str:
     groups = sorted((group for group in found.groups("week") if group.name), key=lambda group: group.name)
     if len(groups) < 2:
         return ""
-    chart = columns([Bar(g.name, float(g.lost_cost or 0), dollars(g.lost_cost)) for g in groups], "Loss by week")
-    rows = _rows(groups)
-    return f"<h2>Lost, by week</h2>\n<figure>{chart}</figure>\n{_table(_HEADS, rows)}"
+    chart = ""
+    if any(group.lost_cost is not None for group in groups):
+        found_bars = [Bar(g.name, float(g.lost_cost or 0), dollars(g.lost_cost)) for g in groups]
+        chart = f"<figure>{columns(found_bars, 'Loss by week')}</figure>\n"
+    return f"<h2>Lost, by week</h2>\n{chart}{_table(_HEADS, _rows(groups))}"
 
 
 def _concentration(found: Figures) -> str:

@@ -99,8 +99,8 @@ def _properties(result: Result, measures: dict[str, Measures]) -> Iterable[tuple
     if len(result.traces) == 1:
         sums = measures[result.traces[0]]
         yield "requests", str(sums.requests)
-        yield "cost", exact(sums.cost, 12) or "0"
-        yield "input_equivalents", exact(sums.equivalents, 6) or "0"
+        yield "cost", exact(sums.known_cost, 12) or "unknown"
+        yield "input_equivalents", exact(sums.known_equivalents, 6) or "unknown"
         yield "hit_rate_percent", per_cent(sums.read, sums.total_input)
         yield "misses", str(sum(count for _, count in sums.misses))
     if result.file is not None:

@@ -25,16 +25,16 @@ COLUMNS = (
 
 def write_losses(paper: Paper, losses: Sequence[Loss], bill: int) -> None:
     """Write what each cause lost. ``bill`` is the whole cost in picodollars that shares are taken of."""
+    from agentsim.diagnose.totals import known_loss
+
     if not losses:
         return
     count = sum(loss.count for loss in losses)
     tokens = sum(loss.tokens for loss in losses)
-    cost = sum(loss.cost for loss in losses)
-    priced = any(loss.unpriced < loss.count for loss in losses)
     paper.line()
     paper.paragraph(
         (f"Lost to {figures.plural(count, 'miss', 'misses')}", Style.STRONG),
-        f": {figures.plural(tokens, 'token')}, {figures.money(cost if priced else None)}",
+        f": {figures.plural(tokens, 'token')}, {figures.money(known_loss(losses))}",
     )
     places = figures.places_for(loss.cost for loss in losses)
     rows: list[list[Span]] = [
@@ -42,8 +42,8 @@ def write_losses(paper: Paper, losses: Sequence[Loss], bill: int) -> None:
             f"{loss.cause} {cause_title(loss.cause)}",
             figures.count(loss.count),
             figures.count(loss.tokens),
-            figures.money(loss.cost, places) if loss.unpriced < loss.count else figures.UNKNOWN,
-            f"{figures.per_cent(loss.cost, bill)} %" if bill else figures.UNKNOWN,
+            figures.UNKNOWN if loss.known_cost is None else figures.money(loss.cost, places),
+            f"{figures.per_cent(loss.cost, bill)} %" if bill and loss.known_cost is not None else figures.UNKNOWN,
         ]
         for loss in losses
     ]

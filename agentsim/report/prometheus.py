@@ -20,21 +20,23 @@ _FLAGS = {"worse": 1, "better": -1, None: 0}
 
 
 def prometheus_text(seen: Watch) -> str:
-    """The exposition text: one sample of each gauge for each group."""
+    """The exposition text: one sample of each gauge for each group, but for what is not known."""
     lines = []
     for name, meaning in _GAUGES:
         lines += [f"# HELP {name} {meaning}", f"# TYPE {name} gauge"]
         for change in seen.changes:
             labels = f'dimension="{change.dimension}",name="{_label(change.name)}"'
-            lines.append(f"{name}{{{labels}}} {_value(name, change)}")
+            value = _value(name, change)
+            if value is not None:
+                lines.append(f"{name}{{{labels}}} {value}")
     return "\n".join(lines) + "\n"
 
 
-def _value(name: str, change: Change) -> str:
+def _value(name: str, change: Change) -> str | None:
     values = {
         "agentsim_lost_ratio": repr(change.last),
         "agentsim_lost_ratio_before": repr(change.before),
-        "agentsim_excess_dollars": f"{change.excess:.6f}",
+        "agentsim_excess_dollars": None if change.excess is None else f"{change.excess:.6f}",
         "agentsim_sessions": str(change.sessions),
         "agentsim_regression": str(_FLAGS[change.flag]),
     }

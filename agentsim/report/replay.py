@@ -252,6 +252,10 @@ def _totals(paper: Paper, diagnosis: Diagnosis) -> None:
     if totals.unlogged:
         paper.paragraph(
             f"besides, at least {figures.plural(totals.unlogged, 'request')} that no log shows,"
-            f" at least {figures.money(totals.unlogged_cost)}"
+            f" {_at_least(totals.known_unlogged_cost)}"
         )
     write_losses(paper, totals.losses, totals.cost)
+
+
+def _at_least(pico: int | None) -> str:
+    return figures.money(None) if pico is None else f"at least {figures.money(pico)}"

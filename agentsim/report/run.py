@@ -91,11 +91,10 @@ def _account(paper: Paper, trial: Trial) -> None:
     total = account.total
     lines: list[tuple[str, str, str]] = []
     each = " a run" if len(trial.seeds) > 1 else ""
-    cost = trial.estimate(lambda one: one.total.cost)
-    equivalents = trial.estimate(lambda one: one.total.equivalents)
-    known = equivalents.mean if equivalents is not None and total.unpriced < max(total.requests, 1) else None
-    said = f"{figures.equivalents(known)} input equivalents{each}"
-    lines.append(("cost", _cost(cost, total), said))
+    cost = trial.estimate(lambda one: one.total.known_cost)
+    equivalents = trial.estimate(lambda one: one.total.known_equivalents)
+    said = f"{figures.equivalents(None if equivalents is None else equivalents.mean)} input equivalents{each}"
+    lines.append(("cost", _cost(cost), said))
     hit = figures.per_cent(total.read, total.total_input)
     lines.append(
         (
@@ -184,7 +183,9 @@ def _purposes(paper: Paper, account: Account) -> None:
                 figures.count(sums.fresh),
                 figures.count(sums.output),
                 _money(sums, places),
-                figures.UNKNOWN if not account.total.cost else figures.per_cent(sums.cost, account.total.cost, 1),
+                figures.UNKNOWN
+                if not account.total.cost or sums.known_cost is None
+                else figures.per_cent(sums.cost, account.total.cost, 1),
             ]
         )
     write_table(paper, _PURPOSE_COLUMNS, rows, indent=2)
@@ -216,7 +217,7 @@ def _comparison(paper: Paper, trials: Sequence[Trial]) -> None:
         Column("time", ">", 6),
         Column("per accepted", ">", 5),
     ]
-    costs = [trial.estimate(lambda one: one.total.cost) for trial in trials]
+    costs = [trial.estimate(lambda one: one.total.known_cost) for trial in trials]
     places = figures.places_for(cost.mean for cost in costs if cost is not None)
     least = min((cost.mean for cost in costs if cost is not None), default=None)
     rows: list[list[Span]] = []
@@ -235,7 +236,7 @@ def _comparison(paper: Paper, trials: Sequence[Trial]) -> None:
                 figures.count(total.fresh // runs),
                 figures.per_cent(total.read, total.total_input),
                 figures.equivalents(None if total.unpriced else _each(total.equivalents, runs)),
-                (_cost(cost, total, places), style),
+                (_cost(cost, places), style),
                 *([_against(trial, trials[0], places)] if paired else []),
                 figures.UNKNOWN if times is None else figures.span(times.typical),
                 figures.UNKNOWN if price is None else figures.money(price, places),
@@ -306,8 +307,8 @@ def _against(trial: Trial, first: Trial, places: int) -> str:
     return f"{figures.money(found.mean, places)} ± {figures.money(found.half, places)}"
 
 
-def _cost(cost: Estimate | None, total: Sums, places: int | None = None) -> str:
-    if cost is None or (total.unpriced and not total.cost):
+def _cost(cost: Estimate | None, places: int | None = None) -> str:
+    if cost is None:
         return figures.money(None)
     text = figures.money(cost.mean, places)
     if cost.half is None:
@@ -316,13 +317,14 @@ def _cost(cost: Estimate | None, total: Sums, places: int | None = None) -> str:
 
 
 def _money(sums: Sums, places: int) -> str:
-    return figures.money(None) if sums.unpriced == sums.requests else figures.money(sums.cost, places)
+    return figures.money(sums.known_cost, places)
 
 
 def _money_of(several: Sequence[Sums], places: int) -> str:
     if not any(sums.requests for sums in several):
         return figures.UNKNOWN
-    return figures.money(sum(sums.cost for sums in several), places)
+    known = [sums.known_cost for sums in several if sums.requests]
+    return figures.money(sum(cost or 0 for cost in known) if any(cost is not None for cost in known) else None, places)
 
 
 def _each(micro: int, runs: int) -> int:

@@ -42,8 +42,8 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "values": {path: _plain(value) for path, value in trial.values},
         "seeds": list(trial.seeds),
         "requests": account.total.requests,
-        "cost": _estimate(trial.estimate(lambda one: one.total.cost), DOLLAR_DIGITS),
-        "input_equivalents": _estimate(trial.estimate(lambda one: one.total.equivalents), TOKEN_DIGITS),
+        "cost": _estimate(trial.estimate(lambda one: one.total.known_cost), DOLLAR_DIGITS),
+        "input_equivalents": _estimate(trial.estimate(lambda one: one.total.known_equivalents), TOKEN_DIGITS),
         "totals": _sums(account.total),
         "purposes": {purpose: _sums(sums) for purpose, sums in account.purposes},
         "compactions": [_compaction(one) for one in account.compactions],
@@ -84,8 +84,8 @@ def _sums(sums: Sums) -> dict[str, Any]:
         "written": sums.written,
         "read": sums.read,
         "output": sums.output,
-        "cost": exact(sums.cost, DOLLAR_DIGITS),
-        "input_equivalents": exact(sums.equivalents, TOKEN_DIGITS),
+        "cost": exact(sums.known_cost, DOLLAR_DIGITS),
+        "input_equivalents": exact(sums.known_equivalents, TOKEN_DIGITS),
         "not_priced": sums.unpriced,
     }
 

@@ -49,7 +49,7 @@ def write_summary(paper: Paper, summary: Summary) -> None:
         return
     _figures(paper, summary)
     _formats(paper, summary)
-    write_losses(paper, summary.losses, summary.cost)
+    write_losses(paper, summary.losses, summary.cost or 0)
     _worst_sessions(paper, [line for line in summary.worst_sessions if line.lost_cost or line.misses])
     _worst_misses(paper, summary.worst_misses)
     _unpriced(paper, summary)
@@ -69,22 +69,27 @@ def _heading(paper: Paper, summary: Summary) -> None:
 def _figures(paper: Paper, summary: Summary) -> None:
     hit = figures.per_cent(summary.hit_read, summary.hit_total)
     misses = figures.plural(sum(loss.count for loss in summary.losses), "miss", "misses")
+    unpriced = sum(count for _, count in summary.unpriced)
+    of = "no request has a known price"
+    if summary.cost is not None:
+        of = f"{figures.equivalents(summary.equivalents)} input equivalents"
+        of += f"; {figures.plural(unpriced, 'request')} not priced" if unpriced else ""
+    lost = misses
+    if summary.cost is not None and summary.lost_cost is not None:
+        lost = f"{figures.per_cent(summary.lost_cost, summary.cost)} % of the bill, {misses}"
     lines = [
-        ("cost", figures.money(summary.cost), f"{figures.equivalents(summary.equivalents)} input equivalents"),
+        ("cost", figures.money(summary.cost), of),
         (
             "hit rate",
             f"{hit} %",
             f"{figures.count(summary.hit_read)} of {figures.count(summary.hit_total)} input tokens read",
         ),
-        (
-            "lost",
-            figures.money(summary.lost_cost),
-            f"{figures.per_cent(summary.lost_cost, summary.cost)} % of the bill, {misses}",
-        ),
+        ("lost", figures.money(summary.lost_cost), lost),
     ]
     if summary.unlogged:
         least = f"at least {figures.plural(summary.unlogged, 'request')} that no log shows, not in the cost"
-        lines.append(("unlogged", f"≥ {figures.money(summary.unlogged_cost)}", least))
+        known = summary.unlogged_cost
+        lines.append(("unlogged", figures.money(None) if known is None else f"≥ {figures.money(known)}", least))
     names = max(len(name) for name, _, _ in lines)
     amounts = max(len(amount) for _, amount, _ in lines)
     for name, amount, rest in lines:
@@ -104,7 +109,7 @@ def _formats(paper: Paper, summary: Summary) -> None:
             figures.count(line.sessions),
             figures.count(line.requests),
             figures.count(line.unpriced),
-            figures.money(line.cost, places) if line.cost else figures.UNKNOWN,
+            figures.UNKNOWN if line.cost is None else figures.money(line.cost, places),
         ]
         for line in summary.formats
     ]
@@ -125,8 +130,8 @@ def _worst_sessions(paper: Paper, lines: Sequence[SessionLine]) -> None:
             figures.count(line.requests),
             figures.count(line.misses),
             figures.per_cent(line.hit_read, line.hit_total),
-            figures.money(line.cost, cost_places),
-            figures.money(line.lost_cost, lost_places),
+            figures.UNKNOWN if line.cost is None else figures.money(line.cost, cost_places),
+            figures.UNKNOWN if line.lost_cost is None else figures.money(line.lost_cost, lost_places),
         ]
         for line in lines
     ]
@@ -145,11 +150,13 @@ def _worst_misses(paper: Paper, misses: Sequence[MissLine]) -> None:
             figures.UNKNOWN if miss.lost_cost is None else figures.money(miss.lost_cost, places),
             figures.count(miss.lost),
             miss.cause,
-            f"{_tail(miss.file)}:{miss.line}",
+            f"{_tail(miss.file)}:{miss.line}" if miss.file else figures.UNKNOWN,
         ]
         for miss in misses
     ]
     write_table(paper, MISS_COLUMNS, rows, indent=2)
+    if not misses[0].file:
+        return  # a trace may not tell which log its requests came from
     paper.paragraph(
         (f"agentsim replay {quote(misses[0].file)} --rows misses tells the story of the first.", Style.FAINT),
         first=["  "],

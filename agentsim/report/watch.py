@@ -56,13 +56,13 @@ def _story(paper: Paper, change: Change) -> None:
     text = f": {share(change.before)} → {share(change.last)} of input lost"
     if change.new:
         text += ", held against all others"
-    if worse:
+    if worse and change.excess is not None:
         text += f", {dollars(change.excess)} more than before"
     paper.paragraph((f"{change.flag} ", style), (title(change), Style.STRONG), text)
     for growth in change.causes[:3]:
         known = CAUSES.get(growth.cause)
         name = growth.cause if known is None else f"{growth.cause} {known.title}"
-        spent = f", {dollars(growth.cost)}" if worse else ""
+        spent = f", {dollars(growth.cost)}" if worse and growth.cost is not None else ""
         paper.paragraph(
             f"{name}: {share(growth.before)} → {share(growth.last)}{spent}", first=["    "], rest=["      "]
         )

@@ -31,14 +31,14 @@ def watch_document(seen: Watch) -> Document:
                 "lost_share_before": change.before,
                 "lost_share": change.last,
                 "difference_interval": [change.low, change.high],
-                "excess": f"{change.excess:.6f}",
+                "excess": None if change.excess is None else f"{change.excess:.6f}",
                 "flag": change.flag,
                 "causes": [
                     {
                         "cause": growth.cause,
                         "lost_share_before": growth.before,
                         "lost_share": growth.last,
-                        "lost_cost": f"{growth.cost:f}",
+                        "lost_cost": None if growth.cost is None else f"{growth.cost:f}",
                     }
                     for growth in change.causes
                 ],

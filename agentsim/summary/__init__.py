@@ -7,13 +7,14 @@ import os
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 
-from agentsim.diagnose.totals import Loss
+from agentsim.diagnose.totals import Loss, known_loss
 from agentsim.prices import default_book
 from agentsim.session import Accounting, Problem
-from agentsim.summary.shape import FormatLine, MissLine, SessionLine, Summary, UnitReport
+from agentsim.summary.shape import FormatLine, MissLine, SessionLine, Summary, UnitReport, known_cost
 from agentsim.summary.sorting import sort_out
 from agentsim.summary.unit import report_on
 from agentsim.summary.workers import Progress, run
+from agentsim.sums import known
 from traces.claude_code.files import LogFile, conversations
 from traces.stamps import nanoseconds
 
@@ -142,18 +143,20 @@ def _add_up(reports: list[UnitReport], copies: int, problems: list[Problem], fil
     items.sort(key=lambda loss: (-loss.cost, -loss.tokens, loss.cause))
     shown = {key: parts for key, parts in by_session.items() if any(part.requests for part in parts)}
     lines = [_session_line(session, parts) for (_, session), parts in shown.items()]
-    lines.sort(key=lambda line: (-line.lost_cost, -line.cost, line.session))
+    lines.sort(key=lambda line: (-(line.lost_cost or 0), -(line.cost or 0), line.session))
     misses.sort(key=lambda pair: (-(pair[1].lost_cost or 0), -pair[1].lost, pair[1].request))
     stamps = [stamp for report in reports for stamp in (report.first_stamp, report.last_stamp) if stamp]
     fresh, written, read = (sum(getattr(r, name) for r in reports) for name in ("fresh", "written", "read"))
     requests = sum(report.requests for report in reports)
+    cost = known_cost(reports)
+    unlogged, unlogged_cost = (sum(getattr(r, name) for r in reports) for name in ("unlogged", "unlogged_cost"))
     return Summary(
         sessions=len(lines),
         files=files,
         requests=requests,
         duplicates=copies,
-        cost=sum(report.cost for report in reports),
-        equivalents=sum(report.equivalents for report in reports),
+        cost=cost,
+        equivalents=None if cost is None else sum(report.equivalents for report in reports),
         fresh=fresh,
         written=written,
         read=read,
@@ -162,11 +165,11 @@ def _add_up(reports: list[UnitReport], copies: int, problems: list[Problem], fil
         hit_total=fresh + written + read,
         losses=tuple(items),
         lost_tokens=sum(loss.tokens for loss in items),
-        lost_cost=sum(loss.cost for loss in items),
+        lost_cost=known_loss(items),
         worst_sessions=tuple(lines[:worst]),
         worst_misses=tuple(miss for _, miss in misses[:worst]),
-        unlogged=sum(report.unlogged for report in reports),
-        unlogged_cost=sum(report.unlogged_cost for report in reports),
+        unlogged=unlogged,
+        unlogged_cost=known(unlogged_cost, unlogged, 0 if unlogged_cost else unlogged),
         unpriced=tuple(sorted(unpriced.items())),
         unreported=sum(report.unreported for report in reports),
         kinds=tuple(sorted(kinds.items())),
@@ -194,7 +197,7 @@ def _by_format(sessions: Mapping[tuple[str, str], Sequence[UnitReport]]) -> tupl
             sessions=len(groups),
             requests=sum(part.requests for parts in groups for part in parts),
             unpriced=sum(sum(part.unpriced.values()) for parts in groups for part in parts),
-            cost=sum(part.cost for parts in groups for part in parts),
+            cost=known_cost([part for parts in groups for part in parts]),
         )
         for format, groups in formats.items()
     ]
@@ -203,13 +206,14 @@ def _by_format(sessions: Mapping[tuple[str, str], Sequence[UnitReport]]) -> tupl
 
 def _session_line(session: str, parts: list[UnitReport]) -> SessionLine:
     read = sum(part.read for part in parts)
+    losses = [loss.cost for part in parts for loss in part.losses]
     return SessionLine(
         session=session,
         project=min(part.project for part in parts),
         requests=sum(part.requests for part in parts),
-        cost=sum(part.cost for part in parts),
-        lost_cost=sum(loss.cost or 0 for part in parts for loss in part.losses),
-        misses=sum(len(part.losses) for part in parts),
+        cost=known_cost(parts),
+        lost_cost=known(sum(cost or 0 for cost in losses), len(losses), losses.count(None)),
+        misses=len(losses),
         hit_read=read,
         hit_total=read + sum(part.fresh + part.written for part in parts),
         first_stamp=min((part.first_stamp for part in parts if part.first_stamp), default=""),

@@ -33,7 +33,7 @@ def report_of(diagnosis: Diagnosis) -> UnitReport:
     unpriced: dict[str, int] = {}
     kinds: dict[str, int] = {}
     losses: list[UnitLoss] = []
-    requests = unreported = unlogged = 0
+    requests = unreported = unlogged = bare = 0
     for request, row, verdict in zip(session.requests, diagnosis.rows, diagnosis.verdicts, strict=True):
         if not request.counted:
             continue
@@ -43,6 +43,7 @@ def report_of(diagnosis: Diagnosis) -> UnitReport:
         if usage is None or usage.total_input is None or verdict.kind == "unreported":
             unreported += 1
         if usage is None:
+            bare += 1
             continue
         unlogged += verdict.unlogged is not None
         if row.cost is None:
@@ -93,6 +94,7 @@ def report_of(diagnosis: Diagnosis) -> UnitReport:
         skipped=dict(accounting.skipped),
         problems=list(session.problems),
         format=session.format,
+        bare=bare,
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from agentsim.diagnose.totals import Loss
 from agentsim.session import Accounting, Problem
+from agentsim.sums import known
 
 
 class UnitLoss(msgspec.Struct, array_like=True, gc=False):
@@ -55,20 +58,33 @@ class UnitReport(msgspec.Struct, array_like=True, gc=False):
     skipped: dict[str, int]
     problems: list[Problem]
     format: str = "claude-code"
+    bare: int = 0
+    """Requests without any counters: neither priced nor in ``unpriced``."""
+
+    @property
+    def priced(self) -> int:
+        """How many requests the cost is of."""
+        return self.requests - sum(self.unpriced.values()) - self.bare
 
     def identities(self) -> list[tuple[str, str]]:
         """The identities of its requests."""
         return msgspec.msgpack.decode(self.packed_keys, type=list[tuple[str, str]]) if self.packed_keys else []
 
 
+def known_cost(parts: Sequence[UnitReport]) -> int | None:
+    """What the requests of some reports cost; ``None`` where none of them has a price."""
+    requests = sum(part.requests for part in parts)
+    return known(sum(part.cost for part in parts), requests, requests - sum(part.priced for part in parts))
+
+
 class SessionLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One session in a summary. Money in picodollars."""
+    """One session in a summary. Money in picodollars, ``None`` where nothing that it is of has a price."""
 
     session: str
     project: str
     requests: int
-    cost: int
-    lost_cost: int
+    cost: int | None
+    lost_cost: int | None
     misses: int
     hit_read: int
     hit_total: int
@@ -90,24 +106,27 @@ class MissLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class FormatLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the sessions of one format add to a summary. Money in picodollars."""
+    """What the sessions of one format add to a summary. Money in picodollars, ``None`` where no request has a price."""
 
     format: str
     sessions: int
     requests: int
     unpriced: int
-    cost: int
+    cost: int | None
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """Sums over many sessions, each request counted once. Money in picodollars, equivalents in micro-tokens."""
+    """Sums over many sessions, each request counted once. Money in picodollars, equivalents in micro-tokens.
+
+    A sum is of what has a price, and ``None`` where nothing that it would be of has one.
+    """
 
     sessions: int
     files: int
     requests: int
     duplicates: int
-    cost: int
-    equivalents: int
+    cost: int | None
+    equivalents: int | None
     fresh: int
     written: int
     read: int
@@ -116,11 +135,11 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     hit_total: int
     losses: tuple[Loss, ...]
     lost_tokens: int
-    lost_cost: int
+    lost_cost: int | None
     worst_sessions: tuple[SessionLine, ...]
     worst_misses: tuple[MissLine, ...]
     unlogged: int
-    unlogged_cost: int
+    unlogged_cost: int | None
     unpriced: tuple[tuple[str, int], ...]
     unreported: int
     kinds: tuple[tuple[str, int], ...]

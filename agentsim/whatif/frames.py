@@ -41,7 +41,8 @@ EXACT = ("cost", "input_equivalents", "saving", "saving_input_equivalents")
 def records(comparison: Comparison) -> list[dict[str, object]]:
     """One record for what was recorded (its policy is "as recorded"), for each policy, and for all of them together."""
     shown = comparison.withheld is None
-    found = [_record("as recorded", comparison.recorded, 0, 0 if shown else None, 0 if shown else None, shown)]
+    nothing = 0 if shown and comparison.recorded.known_cost is not None else None
+    found = [_record("as recorded", comparison.recorded, 0, nothing, nothing, shown)]
     for outcome in comparison.outcomes:
         record = _record(
             outcome.policy.spec, outcome.sums, outcome.changed, outcome.saving, outcome.saving_equivalents, shown
@@ -83,6 +84,7 @@ def _record(
     policy: str, sums: Sums, changed: int, saving: int | None, equivalents: int | None, shown: bool
 ) -> dict[str, object]:
     read, total = sums.hit_rate
+    known = shown and sums.known_cost is not None
     return {
         "policy": policy,
         "sessions_changed": changed,
@@ -93,8 +95,8 @@ def _record(
         "output": sums.output,
         "hit_read": read,
         "hit_total": total,
-        "cost": _exact(dollars(sums.cost)) if shown else None,
-        "input_equivalents": _exact(Decimal(sums.equivalents).scaleb(-6)) if shown else None,
+        "cost": _exact(dollars(sums.cost)) if known else None,
+        "input_equivalents": _exact(Decimal(sums.equivalents).scaleb(-6)) if known else None,
         "saving": None if saving is None else _exact(dollars(saving)),
         "saving_input_equivalents": None if equivalents is None else _exact(Decimal(equivalents).scaleb(-6)),
         "not_priced": sums.unpriced,

@@ -1,7 +1,7 @@
 """Adding requests up: each kind of write is written, what has no price is counted and not priced."""
 
 from agentsim.session import Usage
-from agentsim.sums import FIELDS, Sums, add, as_sums, named, new_sums
+from agentsim.sums import FIELDS, Sums, add, as_sums, known_sum, named, new_sums
 
 
 def test_tokens_and_money_of_two_requests():
@@ -20,6 +20,21 @@ def test_a_request_without_a_price_is_counted_and_adds_no_money():
     found = new_sums()
     add(found, Usage(fresh=10), None, 55)
     assert as_sums(found) == Sums(requests=1, fresh=10, unpriced=1)
+
+
+def test_the_cost_is_unknown_where_no_request_has_a_price_and_a_sum_where_one_has():
+    found = new_sums()
+    assert (as_sums(found).known_cost, as_sums(found).known_equivalents) == (0, 0)
+    add(found, Usage(fresh=10), None, None)
+    assert (as_sums(found).known_cost, as_sums(found).known_equivalents) == (None, None)
+    add(found, Usage(fresh=10), 700, 9)
+    assert (as_sums(found).known_cost, as_sums(found).known_equivalents) == (700, 9)
+
+
+def test_a_sum_of_what_is_known():
+    assert known_sum([]) == 0
+    assert known_sum([None, None]) is None
+    assert known_sum([None, 3, 4]) == 7
 
 
 def test_counters_that_a_log_does_not_report_add_nothing():

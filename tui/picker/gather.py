@@ -11,8 +11,9 @@ import msgspec
 from agentsim.diagnose import Diagnosis
 from agentsim.prices import default_book
 from agentsim.session import Problem
-from agentsim.summary.shape import UnitReport
+from agentsim.summary.shape import UnitReport, known_cost
 from agentsim.summary.unit import report_on
+from agentsim.sums import known_sum
 from traces.claude_code.files import LogFile, conversations, default_roots, look_at
 from traces.stamps import nanoseconds
 
@@ -152,16 +153,16 @@ def _counted_once(
 
 def _line(session: str, parts: Sequence[UnitReport], files: tuple[str, ...]) -> Line:
     read = sum(part.read for part in parts)
-    priced = sum(part.requests for part in parts) > sum(sum(part.unpriced.values()) for part in parts)
+    lost = [loss.cost for part in parts for loss in part.losses]
     return Line(
         session=session,
         name=min(part.project for part in parts),
         format=CLAUDE_CODE,
         files=files,
         requests=sum(part.requests for part in parts),
-        cost=sum(part.cost for part in parts) if priced else None,
-        lost=sum(loss.cost or 0 for part in parts for loss in part.losses) if priced else None,
-        misses=sum(len(part.losses) for part in parts),
+        cost=known_cost(parts),
+        lost=known_sum(lost),
+        misses=len(lost),
         read=read,
         total=read + sum(part.fresh + part.written for part in parts),
         first=nanoseconds(min((part.first_stamp for part in parts if part.first_stamp), default=None)),
@@ -206,7 +207,6 @@ def line_of(diagnosis: Diagnosis, files: tuple[str, ...] = ()) -> Line:
     """The line of a session that is judged already."""
     session, totals = diagnosis.session, diagnosis.totals
     starts = [row.start for row in diagnosis.rows if row.start is not None]
-    priced = totals.requests > totals.unpriced
     read, total = totals.hit_rate
     return Line(
         session=session.id,
@@ -214,8 +214,8 @@ def line_of(diagnosis: Diagnosis, files: tuple[str, ...] = ()) -> Line:
         format=session.format,
         files=files or session.files,
         requests=totals.requests,
-        cost=totals.cost if priced else None,
-        lost=totals.lost_cost if priced else None,
+        cost=totals.known_cost,
+        lost=totals.known_lost_cost,
         misses=totals.misses,
         read=read,
         total=total,

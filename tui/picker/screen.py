@@ -15,6 +15,7 @@ from textual.worker import get_current_worker
 from agentsim.diagnose import Diagnosis
 from agentsim.report import figures
 from agentsim.session import Problem
+from agentsim.sums import known_sum
 from tui.grid import Grid
 from tui.ink import Ink, Piece, safe
 from tui.page import Document, Heading, Page
@@ -139,11 +140,11 @@ class PickerScreen(Page):
             second = [(f"no sessions found; name a log: agentsim tui PATH (looked in {where})", Ink.WARN)]
         else:
             read, whole = sum(line.read for line in lines), sum(line.total for line in lines)
-            lost = sum(line.lost or 0 for line in lines)
-            cost = figures.money(sum(line.cost or 0 for line in lines))
+            lost = known_sum(line.lost for line in lines if line.misses)
+            cost = figures.money(known_sum(line.cost for line in lines if line.requests))
             second = [
                 f"{figures.plural(len(lines), 'session')} · hit rate {figures.per_cent(read, whole)} % · {cost} · ",
-                (f"{figures.money(lost)} lost", Ink.BAD if lost else Ink.PLAIN),
+                (f"{figures.UNKNOWN if lost is None else figures.money(lost)} lost", Ink.BAD if lost else Ink.PLAIN),
             ]
             if self.rows.wanted:
                 second.append((f" · “{safe(self.rows.wanted, 30)}” of {len(self.rows.all):,}", Ink.WARN))

@@ -10,6 +10,7 @@ from agentsim.report import figures
 from agentsim.report.clean import display_width
 from agentsim.report.words import KINDS, cause_title, lane_names
 from agentsim.session import Lane, Request, Row
+from agentsim.sums import known_sum
 from agentsim.verdict import Verdict
 from tui.grid import Column
 from tui.ink import Ink, Piece, safe
@@ -240,11 +241,12 @@ class TraceRows:
             if row.request.lane == lane.id and row.request.counted
         ]
         lost = sum(1 for _, verdict in rows if verdict.kind == "miss")
-        cost = sum(row.cost or 0 for row, _ in rows)
-        parts = [figures.plural(len(rows), "request"), figures.money(cost)]
+        parts = [figures.plural(len(rows), "request"), figures.money(known_sum(row.cost for row, _ in rows))]
         if lost:
             parts.append(figures.plural(lost, "miss", "misses"))
-            parts.append(f"{figures.money(sum(v.lost_cost or 0 for _, v in rows))} lost")
+            cost = known_sum(verdict.lost_cost for _, verdict in rows if verdict.kind == "miss")
+            if cost is not None:
+                parts.append(f"{figures.money(cost)} lost")
         return ", ".join(parts)
 
     def set_revised(self, revised: Mapping[str, Row] | None, base: Mapping[str, Row] | None = None) -> None:

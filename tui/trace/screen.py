@@ -172,10 +172,12 @@ class TraceScreen(Page):
         if self.following:
             first.append(("  ● following", Ink.GOOD))
         lost = Ink.BAD if totals.misses else Ink.PLAIN
+        # Without a price the number of misses says all that is known.
+        cost = "" if totals.known_lost_cost is None else f", {figures.money(totals.lost_cost)} lost"
         second: list[Piece] = [
             f"{figures.plural(totals.requests, 'request')} · hit rate {figures.per_cent(read, whole)} % · ",
-            f"{figures.money(totals.cost)} · ",
-            (f"✗ {figures.plural(totals.misses, 'miss', 'misses')}, {figures.money(totals.lost_cost)} lost", lost),
+            f"{figures.money(totals.known_cost)} · ",
+            (f"✗ {figures.plural(totals.misses, 'miss', 'misses')}{cost}", lost),
         ]
         chosen = []
         if self.rows.only_misses:

@@ -44,6 +44,8 @@ def test_the_figures_are_those_of_the_sessions_themselves(tmp_path: Path) -> Non
     direct = compare(sessions, ["ttl-5m", "keep-alive"])
     savings = {outcome.policy.spec: Decimal(outcome.saving or 0).scaleb(-12) for outcome in direct.outcomes}
     assert {line.policy: line.saving for line in found.policies if line.policy in savings} == savings
+    assert found.low is not None
+    assert found.high is not None
     assert found.low < float(found.total.lost_cost) < found.high
 
 
@@ -193,6 +195,8 @@ confidence = "low"
     # Calls are 20 s apart: entries that live five seconds are never read.
     lost = {line.policy: line.saving for line in mine.policies}["ttl-5m"]
     kept = {line.policy: line.saving for line in plain.policies}["ttl-5m"]
+    assert lost is not None
+    assert kept is not None
     assert lost < kept
 
 

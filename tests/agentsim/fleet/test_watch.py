@@ -58,6 +58,8 @@ def test_the_version_that_came_is_flagged_and_the_one_before_is_not(regression: 
     assert change.new
     assert (change.sessions_before, change.sessions) == (32, 8)
     assert change.causes[0].cause == "AS112"  # the provider said: the system text changed
+    assert change.excess is not None
+    assert change.causes[0].cost is not None
     assert change.causes[0].cost >= change.excess > 0
     # A session of 12 calls reads and writes 25,000 + 26,000 + … + 36,000 tokens but loses other amounts.
     assert 0 < change.before < change.last < 1

@@ -40,7 +40,7 @@ def test_each_format_and_the_whole(tmp_path):
         "claude-trace": (1, 3),
     }
     assert (summary.sessions, summary.requests, summary.files) == (3, 9, 3)
-    assert summary.cost == sum(line.cost for line in summary.formats)
+    assert summary.cost == sum(line.cost or 0 for line in summary.formats)
     assert summary.accounting.adds_up
     assert [problem.file for problem in summary.problems if "no known format" in problem.reason] == [
         str(tmp_path / "captures" / "notes.jsonl")
@@ -87,11 +87,11 @@ def test_the_page_and_the_document(tmp_path, capsys: pytest.CaptureFixture[str])
     assert "codex" not in capsys.readouterr().out.split("Sessions that lost most")[0]
 
 
-def test_requests_without_counters_cost_nothing(tmp_path):
+def test_what_requests_without_counters_cost_is_not_known(tmp_path):
     rows = [{"timestamp": n, "input_length": 600, "output_length": 1, "hash_ids": [1, 2]} for n in range(3)]
     (tmp_path / "x.jsonl").write_bytes(jsonl(*rows))
     summary = summarise([str(tmp_path)])
-    assert (summary.requests, summary.unreported, summary.cost, summary.hit_total) == (3, 3, 0, 0)
+    assert (summary.requests, summary.unreported, summary.cost, summary.hit_total) == (3, 3, None, 0)
     assert summary.first_time is None  # the trace counts from its own beginning
 
 

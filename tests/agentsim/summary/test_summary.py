@@ -126,13 +126,14 @@ def test_a_worker_that_dies_costs_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert summarise([str(folder)], workers=2) == expected
 
 
-def test_an_unpriced_model_is_counted_and_costs_nothing(tmp_path: Path) -> None:
+def test_an_unpriced_model_is_counted_and_its_cost_is_not_known(tmp_path: Path) -> None:
     log = ClaudeLog(model="claude-nobody-knows-9")
     turns(log, [500])
     log.save(tmp_path / "s1.jsonl")
     summary = summarise([str(tmp_path)])
     assert summary.unpriced == (("claude-nobody-knows-9", 2),)
-    assert summary.cost == 0
+    assert summary.cost is None
+    assert [(line.cost, line.lost_cost) for line in summary.worst_sessions] == [(None, 0)]
     assert summary.requests == 2
 
 

@@ -278,5 +278,5 @@ def _why(row: Row, span: _Span, after: Row | None, alone: bool) -> tuple[Why, st
         return "other", f"the next request of its lane went to another model, {after.request.model}."
     read = after.usage.read or 0
     if after.request.parent == row.request.id or read <= span.read:
-        return "other", f"they follow its first {span.read:,}, and the next request of its lane read {read:,}."
+        return "other", f"it wrote from {span.read:,} to {span.end:,}, the next request of its lane read {read:,}."
     return "other", "the next request of its lane continues another one."

@@ -55,19 +55,23 @@ def replay_document(
     ``rows`` and ``lane`` choose rows; numbers and totals stay those of the whole session. ``problems`` are those of the
     input beyond the session's own.
     """
+    from agentsim.diagnose.never_read import never_read
+    from agentsim.report.in_vain import in_vain_document, in_vain_sums
+
     session = diagnosis.session
-    numbered = zip(range(1, len(diagnosis.rows) + 1), diagnosis.rows, diagnosis.verdicts, strict=True)
+    in_vain = never_read(diagnosis.rows)
+    numbered = zip(range(1, len(diagnosis.rows) + 1), diagnosis.rows, diagnosis.verdicts, in_vain, strict=True)
     return {
         **_envelope("replay"),
         "session": _session(session, content),
         "judged_by": "bodies" if diagnosis.by_bodies else "rows",
         "rows": [
-            _row(number, row, verdict, content)
-            for number, row, verdict in numbered
+            {**_row(number, row, verdict, content), "never_read": in_vain_document(unread)}
+            for number, row, verdict, unread in numbered
             if (rows == "all" or verdict.kind == "miss") and (lane is None or row.request.lane == lane)
         ],
         "events": [_event(event) for event in session.events],
-        "totals": totals(diagnosis.totals),
+        "totals": {**totals(diagnosis.totals), "never_read": in_vain_sums(in_vain)},
         "accounting": accounting(session.accounting),
         "problems": _problems([*problems, *session.problems]),
     }

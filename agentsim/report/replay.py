@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from agentsim.report import figures
+from agentsim.report.in_vain import write_in_vain
 from agentsim.report.losses import write_losses
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import Column, Layout
@@ -197,7 +198,7 @@ def _heading(paper: Paper, session: Session) -> None:
         parts.insert(1, session.harness)
     starts = [request.start for request in session.requests if request.start is not None]
     when = figures.day(min(starts)) if starts else ""
-    facts = "".join(f" · {part}" for part in [when, *parts, *models] if part)
+    facts = "".join(f" · {part}" for part in [when, *parts, *models] if part and part != figures.UNKNOWN)
     paper.paragraph(("Session ", Style.STRONG), (session.id, Style.STRONG), facts)
     paper.line()
 
@@ -239,7 +240,7 @@ def _totals(paper: Paper, diagnosis: Diagnosis) -> None:
     paper.paragraph(
         (figures.plural(totals.requests, "request"), Style.STRONG),
         ": " + ", ".join(f"{name} {figures.count(tokens)}" for name, tokens in parts),
-        f"; hit rate {figures.per_cent(read, whole)} %",
+        f"; hit rate {figures.per_cent(read, whole) + ' %' if whole else figures.UNKNOWN}",
     )
     priced = totals.requests - totals.unpriced
     if priced:
@@ -254,6 +255,7 @@ def _totals(paper: Paper, diagnosis: Diagnosis) -> None:
             f"besides, at least {figures.plural(totals.unlogged, 'request')} that no log shows,"
             f" {_at_least(totals.known_unlogged_cost)}"
         )
+    write_in_vain(paper, diagnosis)
     write_losses(paper, totals.losses, totals.cost)
 
 

@@ -142,6 +142,14 @@ def test_the_story_of_a_tool_inserted():
     )
 
 
+def test_the_story_of_an_entry_that_nobody_read():
+    # Three agents wrote the same 30,500 tokens at once: a surcharge of $1.25 a million each.
+    run(
+        keys("G", "enter"),
+        sees("never read", "30,500 tokens, $0.0381 of surcharge (AS307)", "the only request of"),
+    )
+
+
 def test_words_are_shown_only_when_asked():
     """Rows 12 and 13 are told apart by their instructions: content, hidden until x."""
     words = "You review the ledger only"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentsim.diagnose import Diagnosis
+from agentsim.diagnose.never_read import CODE, NeverRead, never_read
 from agentsim.report import figures
 from agentsim.report.words import EVENTS, cause_title, fix_for, headline, where
 from agentsim.session import Event, Row
@@ -24,6 +25,7 @@ class Story:
     def __init__(self, diagnosis: Diagnosis) -> None:
         self.diagnosis = diagnosis
         self._events: dict[str, list[Event]] | None = None
+        self._in_vain: tuple[NeverRead | None, ...] | None = None
 
     def earlier(self, index: int) -> int | None:
         """The row that a row is compared with: the one its verdict names, or its parent."""
@@ -46,6 +48,7 @@ class Story:
         lines = self._head(index, row, verdict, width)
         lines += prompt_bar(row, verdict, old, width)
         lines += self._verdict(row, verdict)
+        lines += self._never_read(index)
         fix = fix_for(verdict) if verdict.kind == "miss" else verdict.fix
         if fix:
             lines += _labelled("fix", fix)
@@ -106,6 +109,15 @@ class Story:
         if not lines and verdict.expected is not None:
             lines += _labelled("expected", f"to read {verdict.expected:,} tokens")
         return lines
+
+    def _never_read(self, index: int) -> Lines:
+        if self._in_vain is None:
+            self._in_vain = never_read(self.diagnosis.rows)
+        one = self._in_vain[index]
+        if one is None:
+            return []
+        paid = f"{figures.plural(one.unread, 'token')}, {figures.row_money(one.surcharge)} of surcharge ({CODE})"
+        return [*_labelled("never read", paid), *_labelled("", one.established)]
 
     def _compared(self, earlier: int, old: Row) -> Lines:
         usage = old.usage

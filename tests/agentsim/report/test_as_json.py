@@ -32,6 +32,17 @@ def test_a_replay_says_everything_exactly() -> None:
     assert document["totals"]["hit_rate"] == {"read": 20_350, "total_input": 42_350}
 
 
+def test_what_was_written_and_never_read_is_told_of_the_row_and_in_sum() -> None:
+    document = json.loads(text(replay_document(small())))
+    *others, last = document["rows"]
+    assert [row["never_read"] for row in others] == [None] * 3
+    # 150 tokens at 6,250,000 - 5,000,000 picodollars of surcharge.
+    assert (
+        last["never_read"].items() >= {"cause": "AS307", "tokens": 150, "surcharge": "0.0001875", "why": "last"}.items()
+    )
+    assert document["totals"]["never_read"] == {"writes": 1, "tokens": 150, "surcharge": "0.0001875"}
+
+
 def test_money_is_text_and_no_number_is_a_float() -> None:
     def check(value: Any) -> None:
         assert not isinstance(value, float)

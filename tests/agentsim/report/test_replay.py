@@ -56,6 +56,20 @@ def test_only_misses() -> None:
     assert "4 requests:" in text, "totals stay those of the whole session"
 
 
+def test_the_sum_of_what_nobody_read_names_the_rows_that_paid_most() -> None:
+    sizes = {"a": 1_000, "b": 4_000, "c": 3_000, "d": 2_000}
+    rows = [row(name, at, 10, size, 0, lane=name) for at, (name, size) in enumerate(sizes.items())]
+    judged = diagnosis(rows, [Verdict(request=one.request.id, kind="first") for one in rows])
+    # 10,000 tokens at 1,250,000 picodollars of surcharge.
+    sum_of_it = "never read: 4 writes, 10,000 tokens, $0.0125 of surcharge (AS307)"
+    text = " ".join(page(judged, 200).split())
+    assert f"{sum_of_it}; most at #2 ($0.0050), #3 ($0.0038), #4 ($0.0025)" in text
+    assert "uncached-one-shots" not in text
+    rows[0] = row("a", 0, 10, 1_000, 0, lane="a", purpose="summary")
+    judged = diagnosis(rows, [Verdict(request=one.request.id, kind="first") for one in rows])
+    assert "compare --policy uncached-one-shots" in page(judged, 200)
+
+
 def test_only_one_lane() -> None:
     judged = diagnosis(
         [row("a", 0, 10, 10, 0), row("b", 1, 10, 10, 0, lane="side")],

@@ -14,6 +14,7 @@ from agentsim.gateway.conversations import Conversation
 from agentsim.gateway.decoding import decode
 from agentsim.gateway.refusal import Refusal
 from agentsim.gateway.reply import Asked, Dialect, Tool
+from agentsim.providers import rules_for
 
 __all__ = ["Chat", "OpenAIBodies", "Responses", "chat_of", "responses_of"]
 
@@ -72,9 +73,10 @@ class OpenAIBodies:
     def counted(self, sent: Responses, history: Sequence[bytes] = ()) -> int:
         """How many tokens a responses request is, behind what the server holds. Raises Refusal (400)."""
         try:
-            return self._reader.responses(sent, history).prompt.tokens
+            prompt = self._reader.responses(sent, history).prompt
         except BodyError as error:
             raise Refusal(400, error.reason, path=error.path or None) from None
+        return prompt.tokens + rules_for("openai", sent.model, None).closing if len(prompt) else 0
 
     def responses(
         self, sent: Responses, conversation: Conversation, history: Sequence[bytes] = (), *, compacts: bool = False

@@ -171,3 +171,50 @@ def test_conversations_give_back_what_they_held() -> None:
     assert store.size == 150, "the response is still kept by its own id"
     assert store.forget("r")
     assert store.size == 0
+
+
+@loopback
+def test_items_come_page_by_page_the_newest_first(tmp_path: Path) -> None:
+    sent = [{"type": "message", "role": "user", "content": f"number {number}"} for number in range(45)]
+    with serving(tmp_path) as served, served.openai() as client:
+        first = client.responses.create(model=MODEL, input=sent)
+
+        def texts(**more: Any) -> list[str]:
+            return [item.content[0].text for item in client.responses.input_items.list(first.id, **more)]
+
+        page = client.responses.input_items.list(first.id)
+        assert (len(page.data), page.has_more, page.data[0].content[0].text) == (20, True, "number 44")
+        assert (page.first_id, page.last_id) == (page.data[0].id, page.data[-1].id)
+        assert texts() == [f"number {number}" for number in reversed(range(45))], "the client goes through all pages"
+        assert texts(order="asc", limit=7) == [f"number {number}" for number in range(45)]
+        whole = client.responses.input_items.list(first.id, limit=100, order="asc")
+        assert (len(whole.data), whole.has_more) == (45, False)
+        assert texts(after=whole.data[2].id) == ["number 1", "number 0"]
+        for wrong in ({"limit": 0}, {"limit": 101}, {"order": "up"}, {"after": "nobody"}):
+            with pytest.raises(openai.BadRequestError) as caught:
+                client.responses.input_items.list(first.id, **wrong)
+            assert caught.value.param == next(iter(wrong))
+
+
+@loopback
+def test_the_count_of_an_input_is_what_is_billed(tmp_path: Path) -> None:
+    common: dict[str, Any] = {"model": MODEL, "instructions": WORDS, "tools": [TOOL]}
+    with serving(tmp_path, replier=SCRIPT) as served, served.openai() as client:
+        counted = client.responses.input_tokens.count(input="go", **common)
+        assert counted.object == "response.input_tokens"
+        first = client.responses.create(input="go", **common)
+        assert counted.input_tokens == first.usage.input_tokens
+        more: dict[str, Any] = {"input": result_of(first), "previous_response_id": first.id}
+        assert (
+            client.responses.input_tokens.count(**more, **common).input_tokens
+            == client.responses.create(**more, **common).usage.input_tokens
+        )
+        text = {"format": {"type": "json_schema", "name": "n", "schema": {"type": "object", "title": "A title"}}}
+        formed = client.responses.input_tokens.count(input="go", text=text, **common)
+        assert formed.input_tokens > counted.input_tokens, "the format stands in front"
+        assert client.responses.input_tokens.count(input="go on").input_tokens == 2, "a model need not be named"
+        assert client.responses.input_tokens.count(model=None, input=None).input_tokens == 0
+        for wrong in ({"input": 5}, {"input": [5]}, {"input": "go", "previous_response_id": "resp_nobody"}):
+            with pytest.raises(openai.BadRequestError):
+                client.responses.input_tokens.count(**wrong)
+    assert len(served.sessions()[0].requests) == 2, "counting is no request of the session"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from agentsim.dates import has_date
 from agentsim.diagnose import Diagnosis
 from agentsim.session import Request, Session, Usage
 from agentsim.sums import FIELDS, Sums, add, as_sums, known, new_sums
@@ -107,10 +108,13 @@ def outcome(
     holds: bool | None = None,
     reason: str | None = None,
 ) -> dict[str, Any]:
-    """A record of table ``policies``: a session under one policy. Times in nanoseconds, money in picodollars."""
+    """A record of table ``policies``: a session under one policy. Times in nanoseconds, money in picodollars.
+
+    Where a trace counts its times from its own beginning, it has no start, but takes its seconds.
+    """
     return {
         **_home(home),
-        "start": start,
+        "start": _date(start),
         "seconds": None if start is None or end is None else (end - start) / _SECOND,
         "requests": sums.requests,
         "fresh": sums.fresh,
@@ -137,7 +141,7 @@ def usage_records(home: Home, diagnosis: Diagnosis) -> list[dict[str, Any]]:
         request = row.request
         if not request.counted:
             continue
-        time = request.start if request.start is not None else request.end
+        time = _date(request.start if request.start is not None else request.end)
         key = (request.model, request.harness_version, None if time is None else time // _DAY, tier)
         into = sums.setdefault(key, new_sums() + [0] * (len(lost) + 1))
         add(into, row.usage, row.cost, None)
@@ -169,7 +173,7 @@ def miss_records(home: Home, diagnosis: Diagnosis) -> list[dict[str, Any]]:
                     **_home(home),
                     "model": request.model,
                     "version": request.harness_version,
-                    "time": request.start if request.start is not None else request.end,
+                    "time": _date(request.start if request.start is not None else request.end),
                     "request": request.id,
                     "tier": tier,
                     "cause": verdict.cause,
@@ -180,6 +184,10 @@ def miss_records(home: Home, diagnosis: Diagnosis) -> list[dict[str, Any]]:
                 }
             )
     return records
+
+
+def _date(time: int | None) -> int | None:
+    return time if time is not None and has_date(time) else None
 
 
 def id_records(unit: str, session: Session) -> list[dict[str, Any]]:

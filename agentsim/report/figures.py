@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from agentsim.dates import EARLIEST, has_date
 from agentsim.money import format_dollars
 
 UNKNOWN = "–"
@@ -80,15 +81,28 @@ def span(nanoseconds: int | None) -> str:
 
 
 def clock(nanoseconds: int | None) -> str:
-    """A time of day in the local zone: ``09:40:00``."""
-    moment = _local(nanoseconds)
-    return UNKNOWN if moment is None else f"{moment:%H:%M:%S}"
+    """A time of day in the local zone, ``09:40:00``.
+
+    Where a trace counts from its own beginning it is the time since then: ``+0:05:35``.
+    """
+    if nanoseconds is not None and abs(nanoseconds) < EARLIEST:
+        seconds = abs(nanoseconds) // SECOND
+        sign = "-" if nanoseconds < 0 else "+"
+        return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    local = _local(nanoseconds)
+    return UNKNOWN if local is None else f"{local:%H:%M:%S}"
 
 
 def day(nanoseconds: int | None) -> str:
-    """A date in the local zone: ``2026-01-31``."""
-    moment = _local(nanoseconds)
-    return UNKNOWN if moment is None else f"{moment:%Y-%m-%d}"
+    """A date in the local zone, ``2026-01-31``; unknown where a trace counts from its own beginning."""
+    local = _local(nanoseconds)
+    return UNKNOWN if local is None else f"{local:%Y-%m-%d}"
+
+
+def moment(nanoseconds: int | None) -> str:
+    """A date with its time of day, ``2026-01-31 09:40:00``, or the time since the beginning: ``+0:05:35``."""
+    date, time = day(nanoseconds), clock(nanoseconds)
+    return time if date == UNKNOWN else f"{date} {time}"
 
 
 def utc(nanoseconds: int | None) -> str | None:
@@ -97,10 +111,10 @@ def utc(nanoseconds: int | None) -> str | None:
         return None
     seconds, rest = divmod(nanoseconds, SECOND)
     try:
-        moment = datetime.fromtimestamp(seconds, UTC)
+        found = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
         return None
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
+    return f"{found:%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
 
 
 def exact(amount: int | None, digits: int) -> str | None:
@@ -112,7 +126,7 @@ def exact(amount: int | None, digits: int) -> str | None:
 
 
 def _local(nanoseconds: int | None) -> datetime | None:
-    if nanoseconds is None:
+    if nanoseconds is None or not has_date(nanoseconds):
         return None
     try:
         return datetime.fromtimestamp(nanoseconds // SECOND, UTC).astimezone()

@@ -58,16 +58,16 @@ def write_summary(paper: Paper, summary: Summary) -> None:
 
 def _heading(paper: Paper, summary: Summary) -> None:
     first, last = figures.day(summary.first_time), figures.day(summary.last_time)
-    when = first if first == last else f"{first} – {last}"
+    when = "" if summary.first_time is None else f"{first} · " if first == last else f"{first} – {last} · "
     paper.paragraph(
         (figures.plural(summary.sessions, "session"), Style.STRONG),
-        f" in {figures.plural(summary.files, 'file')} · {when} · {figures.plural(summary.requests, 'request')}",
+        f" in {figures.plural(summary.files, 'file')} · {when}{figures.plural(summary.requests, 'request')}",
     )
     paper.line()
 
 
 def _figures(paper: Paper, summary: Summary) -> None:
-    hit = figures.per_cent(summary.hit_read, summary.hit_total)
+    hit = f"{figures.per_cent(summary.hit_read, summary.hit_total)} %" if summary.hit_total else figures.UNKNOWN
     misses = figures.plural(sum(loss.count for loss in summary.losses), "miss", "misses")
     unpriced = sum(count for _, count in summary.unpriced)
     of = "no request has a known price"
@@ -81,7 +81,7 @@ def _figures(paper: Paper, summary: Summary) -> None:
         ("cost", figures.money(summary.cost), of),
         (
             "hit rate",
-            f"{hit} %",
+            hit,
             f"{figures.count(summary.hit_read)} of {figures.count(summary.hit_total)} input tokens read",
         ),
         ("lost", figures.money(summary.lost_cost), lost),
@@ -146,7 +146,7 @@ def _worst_misses(paper: Paper, misses: Sequence[MissLine]) -> None:
     places = figures.places_for(miss.lost_cost for miss in misses)
     rows: list[list[Span]] = [
         [
-            f"{figures.day(miss.time)} {figures.clock(miss.time)}" if miss.time is not None else figures.UNKNOWN,
+            figures.moment(miss.time),
             figures.UNKNOWN if miss.lost_cost is None else figures.money(miss.lost_cost, places),
             figures.count(miss.lost),
             miss.cause,

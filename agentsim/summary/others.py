@@ -6,14 +6,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+from agentsim.dates import has_date
 from agentsim.diagnose import Diagnosis, diagnose
 from agentsim.session import Problem, Session
 from agentsim.summary.shape import UnitLoss, UnitReport
 from traces.formats import FORMATS
 from traces.records import Told
-
-EARLIEST = 10**17
-"""Nanoseconds: early 1973. A trace whose times are earlier counts them from its own beginning."""
 
 
 def reports_on(groups: Mapping[str, Sequence[str]], problems: list[Problem]) -> Iterator[UnitReport]:
@@ -99,13 +97,15 @@ def report_of(diagnosis: Diagnosis) -> UnitReport:
 
 
 def _times(session: Session) -> tuple[int | None, int | None]:
-    times = [time for request in session.requests for time in (request.start, request.end) if time is not None]
+    """The first and the last date; nothing where a trace counts from its own beginning."""
+    known = [time for request in session.requests for time in (request.start, request.end) if time is not None]
+    times = [time for time in known if has_date(time)]
     return min(times, default=None), max(times, default=None)
 
 
 def _stamp(time: int | None) -> str | None:
-    """A time as logs write it, to the millisecond; nothing for one that counts from a trace's beginning."""
-    if time is None or time < EARLIEST:
+    """A time as logs write it, to the millisecond."""
+    if time is None:
         return None
     try:
         moment = datetime.fromtimestamp(time // 10**9, UTC)

@@ -67,7 +67,8 @@ class SessionRows:
     def cells(self, line: int) -> Sequence[Piece]:
         """The cells of a session."""
         it = self.shown[line]
-        when = figures.UNKNOWN if it.last is None else f"{figures.day(it.last)} {figures.clock(it.last)[:5]}"
+        when = figures.moment(it.last)
+        when = when[:16] if figures.day(it.last) != figures.UNKNOWN else when  # a date needs no seconds
         return [
             ("●", Ink.WARN) if it.key in self.marked else " ",
             when,

@@ -14,6 +14,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from agentsim.dates import has_date
 from agentsim.report import figures
 from agentsim.report.clean import display_width
 from tui.ink import INK_CLASSES, INK_CSS, Ink, fit, strip
@@ -227,7 +228,8 @@ class TimeAxis(ScrollView, can_focus=True):
         time = (self._left // step + 1) * step
         while self._at(time) < self.cells:
             at = self._at(time)
-            label = figures.clock(time) if step < 86400 * SECOND else figures.day(time)
+            days = step >= 86400 * SECOND and has_date(time)
+            label = figures.day(time) if days else figures.clock(time)
             for offset, character in enumerate("╷" + label):
                 if 0 <= at + offset < self.cells:
                     cells[at + offset] = character

@@ -274,7 +274,7 @@ class TraceRows:
         columns = [
             Column("number", "#", max(3, len(str(len(rows))))),
             Column("lane", "lane", min(max(lanes, 4), 12) if several else 0, "<", 8),
-            Column("start", "start", 14 if self._several_days else 8, "<", 6),
+            Column("start", "start", 14 if self._several_days else _start_width(rows), "<", 6),
             Column("gap", "gap", 7, ">", 7),
             Column("took", "took", 7, ">", 3),
             Column("total", "total", total, ">", 5),
@@ -317,6 +317,12 @@ def provider_says(request: Request) -> str:
     if not diagnosis.reported:
         return ""
     return (diagnosis.reason or "no difference").replace("_", " ")
+
+
+def _start_width(rows: Sequence[Row]) -> int:
+    """The cells of the last time: those that count from a beginning may go on for more than a day."""
+    last = next((row.start for row in reversed(rows) if row.start is not None), None)
+    return max(len(figures.clock(last)), 8)
 
 
 def _several_days(rows: Sequence[Row]) -> bool:

@@ -165,9 +165,11 @@ class TraceScreen(Page):
         read, whole = totals.hit_rate
         shown = len(self.rows)
         name = session.title or session.id
+        start = self._first_start()
+        date = "" if figures.day(start) == figures.UNKNOWN else f" · {figures.day(start)}"
         first: list[Piece] = [
             (name, Ink.STRONG),
-            (f" · {session.format} · {figures.day(self._first_start())}", Ink.FAINT),
+            (f" · {session.format}{date}", Ink.FAINT),
         ]
         if self.following:
             first.append(("  ● following", Ink.GOOD))

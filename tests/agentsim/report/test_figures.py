@@ -80,6 +80,21 @@ def test_a_time_beyond_the_calendar_is_unknown(moment: int) -> None:
     assert figures.utc(moment) is None
 
 
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0, "+0:00:00"), (335.9, "+0:05:35"), (90_061, "+25:01:01"), (-5, "-0:00:05")],
+)
+def test_a_time_that_counts_from_its_own_beginning_is_no_date(seconds: float, shown: str) -> None:
+    nanoseconds = round(seconds * 10**9)
+    assert figures.clock(nanoseconds) == figures.moment(nanoseconds) == shown
+    assert figures.day(nanoseconds) == "–"
+
+
+def test_a_moment_of_the_calendar() -> None:
+    assert figures.moment(1_767_607_200 * 10**9).startswith("2026-01-05 ")
+    assert figures.moment(None) == "–"
+
+
 def test_exact_decimals() -> None:
     assert figures.exact(2_385_631_250_000, 12) == "2.38563125"
     assert figures.exact(0, 12) == "0"

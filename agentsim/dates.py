@@ -1,0 +1,11 @@
+"""Times that are moments of a calendar, and times that count from the beginning of their own trace."""
+
+from __future__ import annotations
+
+EARLIEST = 10**17
+"""Nanoseconds: early 1973. A trace whose times are earlier counts them from its own beginning."""
+
+
+def has_date(nanoseconds: int) -> bool:
+    """Whether a time is a moment of a calendar. Serving traces and simulations may begin at zero instead."""
+    return nanoseconds >= EARLIEST

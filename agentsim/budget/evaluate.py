@@ -14,6 +14,7 @@ from agentsim.budget.limits import Budget, Limit, fits
 from agentsim.budget.measures import Counts, Measures, certain_causes, measure, together
 from agentsim.budget.recordings import Lines, Recording
 from agentsim.diagnose import diagnose
+from agentsim.diagnose.never_read import CODE as NEVER_READ
 from agentsim.session import Problem
 
 Baseline = Mapping[str, "Measures | None"]
@@ -154,6 +155,8 @@ def _actual(limit: Limit, measures: Measures) -> Fraction | None:
         return _known(measures.known_lost_cost)
     if what == "min-hit-rate":
         return Fraction(measures.read, measures.total_input) if measures.total_input else None
+    if what == "forbid" and limit.cause == NEVER_READ:
+        return Fraction(measures.never_read)
     if what == "forbid":
         return Fraction(_number(measures.causes, limit.cause))
     return Fraction(_number(measures.misses, limit.cause))
@@ -185,6 +188,8 @@ def _missing(budget: Budget, limit: Limit, measures: Measures) -> str | None:
         return None if measures.total_input else "no input tokens are reported"
     if what == "max-lost-cost":
         return f"no price is known for {measures.lost_unpriced:,} losses" if measures.lost_unpriced else None
+    if what == "forbid" and limit.cause == NEVER_READ and measures.unpriced:
+        return f"no price is known for {measures.unpriced:,} of {of}: whether a write has a surcharge is not known"
     if limit.cause is not None and _number(measures.open_causes, limit.cause):
         return f"{limit.cause} is not ruled out: the log does not tell what changed; record full bodies to settle it"
     return None

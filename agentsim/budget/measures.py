@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from agentsim.diagnose.diagnosis import Diagnosis
+from agentsim.diagnose.never_read import never_read
 from agentsim.sums import FIELDS, Sums, known
 from agentsim.verdict import Verdict
 
@@ -30,7 +31,8 @@ class Measures(Sums, frozen=True, kw_only=True, gc=False):
 
     ``misses`` counts losses by cause. ``causes`` counts every request that a cause was found for, losses and others (a
     compaction, a prompt that is not cached), and both halves of a cause that has two. ``open_causes`` counts requests
-    of which it is not settled whether the cause is that one.
+    of which it is not settled whether the cause is that one. ``never_read`` counts requests alone in their lane that
+    paid for an entry which nobody read.
 
     What is missing: requests without a known price (``unpriced``), without cache counters (``unreported``), with a
     placeholder in the log instead of the final output (``provisional``: their cost is a least one), losses without a
@@ -46,6 +48,7 @@ class Measures(Sums, frozen=True, kw_only=True, gc=False):
     lost_unpriced: int = 0
     provisional: int = 0
     skipped: int = 0
+    never_read: int = 0
 
     @property
     def known_lost_cost(self) -> int | None:
@@ -84,6 +87,7 @@ def measure(diagnosis: Diagnosis) -> Measures:
         lost_unpriced=sum(loss.unpriced for loss in totals.losses),
         provisional=sum(r.counted and not r.output_final for r in session.requests),
         skipped=skipped,
+        never_read=sum(one is not None and one.why == "alone" for one in never_read(diagnosis.rows)),
     )
 
 

@@ -292,6 +292,30 @@ def test_a_compaction_can_be_forbidden_and_is_no_miss() -> None:
     assert (sums.causes, sums.misses) == ((("AS140", 1),), ())
 
 
+def test_an_entry_that_nobody_read_can_be_forbidden_where_a_request_stands_alone() -> None:
+    """The worked example: three subagents write one prefix at once and end; the main lane has writes in vain too."""
+    from traces.samples.make_atlas import atlas_session
+
+    forbidden = budget(limit("forbid", cause="AS307"))
+    session = atlas_session()
+    found = gate(session, budgets=[forbidden])
+    assert found.outcome == "broken"
+    assert found.results[0].actual == 3
+    main = tuple(one for one in session.requests if one.lane == session.requests[0].lane)
+    assert gate(msgspec.structs.replace(session, requests=main), budgets=[forbidden]).outcome == "held"
+    # Its family is about how breakpoints lose what was kept.
+    alone = msgspec.structs.replace(session, requests=session.requests[-1:])
+    assert gate(alone, budgets=[forbidden]).outcome == "broken"
+    assert gate(alone, budgets=[budget(limit("forbid", cause="AS3xx"))]).outcome == "held"
+
+
+def test_whether_an_entry_was_paid_in_vain_is_not_known_without_a_price() -> None:
+    free = with_requests(after(), model="claude-that-nobody-sells")
+    result = gate(free, budgets=[budget(limit("forbid", cause="AS307"))]).results[0]
+    assert result.status == "unjudged"
+    assert "no price is known" in (result.reason or "")
+
+
 def test_a_line_is_that_of_the_file_that_was_read(tmp_path: Path) -> None:
     # The trace tells where each request stood in the log it was made of; that log is not at hand.
     elsewhere = with_requests(after(), source=Source("log-of-somebody.jsonl", 99))

@@ -116,7 +116,7 @@ class Prompt:
         digest = segment.chain[-1] if segment.chain else self.chain(keep)
         total = segment.tokens[-1] if segment.tokens else self.tokens_until(keep)
         for block in blocks:
-            digest = chain_digest(digest, block.digest)
+            digest = blake2b(digest + block.digest, digest_size=DIGEST_SIZE).digest()  # as chain_digest, called less
             total += block.tokens or 0
             segment.blocks.append(block)
             segment.chain.append(digest)

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.captures_corpus import CAPTURES, FOLDERS
 from benchmarks.exports_corpus import EXPORTS
+from benchmarks.rows_corpus import ROWS
 
 Json = dict[str, Any]
 
@@ -231,18 +233,29 @@ LOGS: dict[str, tuple[str, Callable[[int], Iterator[bytes]]]] = {
 }
 """How the log of each format is made, by its name."""
 
-ALL = (*LOGS, *EXPORTS)
+ALL = (*LOGS, *EXPORTS, *CAPTURES, *FOLDERS, *ROWS)
 
 
-def write(folder: Path, format: str, calls: int) -> Path:
-    """Write a log with about so many calls; its path."""
-    if format in EXPORTS:
-        ending, weight, make = EXPORTS[format]
-        calls = max(1, calls // weight)
-    else:
+def write(folder: Path, format: str, calls: int) -> list[Path]:
+    """Write a log with about so many calls, or about as large as one; its files."""
+    if format in ROWS:
+        ending, write_rows = ROWS[format]
+        path = folder / f"{format}.{ending}"
+        write_rows(path, calls)
+        return [path]
+    if format in FOLDERS:
+        weight, fill = FOLDERS[format]
+        place = folder / format.replace("/", "-")
+        place.mkdir()
+        fill(place, max(1, calls // weight))
+        return sorted(path for path in place.rglob("*") if path.is_file() and path.name != "metadata.json")
+    if format in LOGS:
         ending, make = LOGS[format]
+    else:
+        ending, weight, make = {**EXPORTS, **CAPTURES}[format]
+        calls = max(1, calls // weight)
     path = folder / f"{format}.{ending}"
     with path.open("wb") as file:
         for data in make(calls):
             file.write(data)
-    return path
+    return [path]

@@ -136,7 +136,6 @@ def _sessions(path: str, seen: set[str]) -> list[Session]:
     tally = Tally(path)
     found: dict[str, tuple[Assembly, list[Request]]] = {}
     made: dict[int, BlockPrompts] = {}
-    latest: dict[str, tuple[list[int], Prompt]] = {}
     for line, event, measured in _ends(path, tally):
         context = event.agent_context or _Context()
         session = context.session_id or context.workflow_id or stem(path)
@@ -145,7 +144,7 @@ def _sessions(path: str, seen: set[str]) -> list[Session]:
                 tally.duplicate += 1
                 continue
             request = _request(event, measured, context, Source(path, line))
-            request = msgspec.structs.replace(request, prompt=_prompt(measured.replay, request.lane, made, latest))
+            request = msgspec.structs.replace(request, prompt=_prompt(measured.replay, made))
         except BadRow as bad:
             tally.skip(line, bad)
             continue
@@ -190,17 +189,12 @@ def _request(event: _Event, measured: _Measured, context: _Context, source: Sour
     )
 
 
-def _prompt(
-    replay: _Replay | None, lane: str, made: dict[int, BlockPrompts], latest: dict[str, tuple[list[int], Prompt]]
-) -> Prompt | None:
+def _prompt(replay: _Replay | None, made: dict[int, BlockPrompts]) -> Prompt | None:
     if replay is None:
         return None
     size = replay.trace_block_size
     prompts = made.setdefault(size, BlockPrompts(size))
-    key = f"{size} {lane}"
-    prompt = prompts.prompt(replay.input_sequence_hashes, replay.input_length, latest.get(key))
-    latest[key] = (replay.input_sequence_hashes, prompt)
-    return prompt
+    return prompts.prompt(replay.input_sequence_hashes, replay.input_length)
 
 
 def _times(event: _Event, measured: _Measured) -> tuple[int | None, int | None]:

@@ -13,7 +13,6 @@ from typing import Annotated
 
 import msgspec
 
-from agentsim.prompt import Prompt
 from agentsim.session import Problem, Request, Session, Source, Usage
 from traces.assembly import MAIN, Assembly, read_each
 from traces.block_prompts import BlockPrompts
@@ -88,17 +87,14 @@ def _session(path: str) -> Session:
     assembly = Assembly.of_file(path, NAME)
     tally = assembly.tally
     made: BlockPrompts | None = None
-    latest: dict[int, tuple[list[int], Prompt]] = {}  # by the first block: what begins alike shares its front
     for line, row, size in _rows_of(path, None, tally):
         if made is None:
             made = BlockPrompts(size)
-        first = row.hash_ids[0] if row.hash_ids else -1
         try:
-            prompt = made.prompt(row.hash_ids, row.input_length, latest.get(first))
+            prompt = made.prompt(row.hash_ids, row.input_length)
         except BadRow as bad:
             tally.skip(line, bad)
             continue
-        latest[first] = (row.hash_ids, prompt)
         assembly.add(
             Request(
                 id=f"#{line}" if row.chat_id is None else f"{row.chat_id}",

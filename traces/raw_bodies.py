@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 
@@ -81,6 +82,7 @@ class _Answer(msgspec.Struct):
 _asked = msgspec.json.Decoder(_Asked)
 _answered = msgspec.json.Decoder(_Answered)
 _MARKER = re.compile(rb',?\s*"cache_control"\s*:\s*\{[^{}]*\}')
+_MARKER_NAME = b'"cache_control"'
 _blocks = msgspec.json.Decoder(list[_Block])
 
 
@@ -191,10 +193,13 @@ def _ask(path: str, time: int, data: bytes) -> _Ask:
 
 def _content_hash(content: msgspec.Raw) -> bytes:
     """A message's content without breakpoints, which move on from one request to the next."""
-    return blake2b(_MARKER.sub(b"", bytes(content)), digest_size=16).digest()
+    data = bytes(content)
+    return blake2b(_MARKER.sub(b"", data) if _MARKER_NAME in data else data, digest_size=16).digest()
 
 
 def _blocks_of(content: msgspec.Raw) -> list[_Block]:
+    if not bytes(content).startswith(b"["):
+        return []  # plain text
     try:
         return decode(_blocks, content)
     except BadRow:
@@ -225,30 +230,41 @@ def _said(blocks: Iterable[_Block]) -> str | None:
 
 def _pair(asks: Sequence[_Ask], answers: Sequence[_Answer]) -> dict[str, _Answer]:
     """Which response belongs to which request, by the request's path."""
-    waiting = sorted(asks, key=_by_time)
+    waiting: dict[str | None, list[_Ask]] = {}
+    for ask in sorted(asks, key=_by_time):
+        waiting.setdefault(ask.model, []).append(ask)
+    continuing: dict[str, list[_Ask]] = {}
+    for ask in asks:
+        for said in ask.answers:
+            continuing.setdefault(said, []).append(ask)
     pairs: dict[str, _Answer] = {}
     for answer in sorted(answers, key=_by_time):
-        fitting = [ask for ask in waiting if _same_model(ask.model, answer.reply.model)]
-        before = [ask for ask in fitting if ask.time <= answer.time]
+        fitting = [queue for model, queue in waiting.items() if queue and _same_model(model, answer.reply.model)]
+        before = [queue[: bisect_right(queue, answer.time, key=_time)] for queue in fitting]
         # Copying a folder loses its times; then any request of that model may be meant.
-        choice = before or fitting
-        if not choice:
+        queues = [queue for queue in (before if any(before) else fitting) if queue]
+        if not queues:
             continue
+        choice = queues[0] if len(queues) == 1 else sorted((ask for queue in queues for ask in queue), key=_by_time)
         chosen = choice[0]
         if len(choice) > 1 and answer.said is not None:
-            chosen = _continued_with(choice, asks, answer.said) or chosen
-        waiting.remove(chosen)
+            chosen = _continued_with(choice, continuing.get(answer.said, ()), answer.said) or chosen
+        queue = waiting[chosen.model]
+        del queue[bisect_left(queue, _by_time(chosen), key=_by_time)]
         pairs[chosen.path] = answer
     return pairs
 
 
-def _continued_with(choice: Sequence[_Ask], asks: Sequence[_Ask], said: str) -> _Ask | None:
-    """The request whose last message stands in a later request that holds this answer too."""
-    for later in asks:
-        if said in later.answers:
-            for ask in choice:
-                if said not in ask.answers and ask.last in later.contents:
-                    return ask
+def _time(file: _Ask) -> int:
+    return file.time
+
+
+def _continued_with(choice: Sequence[_Ask], continuing: Iterable[_Ask], said: str) -> _Ask | None:
+    """The request whose last message stands in a later request that holds this answer too (one of ``continuing``)."""
+    for later in continuing:
+        for ask in choice:
+            if said not in ask.answers and ask.last in later.contents:
+                return ask
     return None
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from agentsim.prompt import Prompt
 from agentsim.session import Problem, Request, Session, Source, Usage
 from traces.assembly import MAIN, Assembly, read_each
 from traces.block_prompts import BlockPrompts
@@ -153,14 +152,12 @@ class _Sessions(_Reading):
         super().__init__(path, size, tally)
         self.assembly = assembly
         self.prompts = BlockPrompts(size)
-        self.latest: dict[str, tuple[Sequence[int], Prompt]] = {}
 
     def open(self, agent: str, title: str) -> None:
         self.assembly.lane(agent, title=title, purpose="subagent", parent=MAIN)
 
     def add(self, row: _Row, tokens: int, lane: str, start: int | None) -> None:
-        prompt = self.prompts.prompt(row.hash_ids, tokens, self.latest.get(lane))
-        self.latest[lane] = (row.hash_ids, prompt)
+        prompt = self.prompts.prompt(row.hash_ids, tokens)
         took = _time(row.api_time)
         self.assembly.add(
             Request(

@@ -16,7 +16,7 @@ from traces.records import BadRow, decode
 from traces.replies import Reply, ReplyUsage, SentMessage, reply_of
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_WANTED = (b'"message_start"', b'"message_delta"', b'"message_stop"', b'"error"')
+_WANTED = re.compile(rb'"(?:message_start|message_delta|message_stop|error)"')
 
 
 class _Delta(msgspec.Struct, gc=False):
@@ -44,9 +44,10 @@ def read_events(events: Iterable[bytes | msgspec.Raw]) -> Reply:
     """The reply that a list of events tells, each given as its JSON. Raises BadRow as :func:`read_stream` does."""
     message: SentMessage | None = None
     finished = counted = False
+    wanted = _WANTED.search
     for data in events:
         raw = bytes(data)
-        if not any(name in raw for name in _WANTED):
+        if wanted(raw) is None:
             continue
         try:
             event = decode(_events, raw)
@@ -80,7 +81,7 @@ def _later(before: ReplyUsage | None, after: ReplyUsage) -> ReplyUsage:
 def data_of(stream: bytes) -> Iterator[bytes]:
     """The ``data`` of each event of a stream. Several ``data`` lines of one event are joined by a newline."""
     pending: list[bytes] = []
-    for line in _LINE_END.split(stream):
+    for line in _LINE_END.split(stream) if b"\r" in stream else stream.split(b"\n"):
         if line.startswith(b"data:"):
             pending.append(line[5:].lstrip(b" "))
         elif not line and pending:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentsim.fleet import folder as folders
-from agentsim.fleet.dimensions import LOSSES_BY
+from agentsim.fleet.dimensions import LOSSES_BY, with_named_versions
 from agentsim.fleet.resampling import resampled_sums
 from agentsim.fleet.tables import LOGGED, RECORDED
 
@@ -110,7 +110,7 @@ def figures(folder: str, *, resamples: int = RESAMPLES) -> Figures:
     outcomes = folders.read(folder, "policies", keys)
     if usage is None or misses is None or outcomes is None or not len(outcomes):
         raise ValueError("no session in here could be judged")
-    usage = _with_week(usage, pc.cast(usage["day"], "timestamp[s]"))
+    usage = _with_week(with_named_versions(usage), pc.cast(usage["day"], "timestamp[s]"))
     usage = _only_losses(usage)
     misses = _with_week(misses, misses["time"])
     logged = outcomes.filter(pc.equal(outcomes["policy"], LOGGED))

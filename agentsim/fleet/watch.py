@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentsim.fleet import folder as folders
+from agentsim.fleet.dimensions import with_named_versions
 from agentsim.fleet.resampling import resampled_sums
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def watch(
     misses = folders.read(folder, "misses", keys)
     if usage is None or misses is None or not pc.count(usage["day"]).as_py():
         raise ValueError("no session in here has a date")
+    usage, misses = with_named_versions(usage), with_named_versions(misses)
     last = until if until is not None else pc.max(usage["day"]).as_py()
     first = last - timedelta(days=days - 1)
     before_last = first - timedelta(days=1)

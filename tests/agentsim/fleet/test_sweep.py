@@ -54,7 +54,9 @@ def test_by_team_version_and_week(tmp_path: Path) -> None:
     found = figures(done.folder)
     # Projects 0 and 2 are team-0's: two of three projects with three sessions each.
     assert {group.name: group.misses for group in found.groups("team")} == {"team-0": 12, "team-1": 6}
-    assert {group.name for group in found.groups("version")} == {"2.1.200", "2.1.201", "2.1.202"}
+    assert {group.name for group in found.groups("version")} == {
+        f"claude-code 2.1.{number}" for number in (200, 201, 202)
+    }
     weeks = found.groups("week")
     assert sorted(group.misses for group in weeks) == [3, 6, 9]
     assert [(group.name, group.misses) for group in found.groups("tier")] == [("1h", 18)]

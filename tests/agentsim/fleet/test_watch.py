@@ -51,10 +51,10 @@ def by_name(seen: Watch) -> dict[str, str | None]:
 def test_the_version_that_came_is_flagged_and_the_one_before_is_not(regression: str) -> None:
     seen = watch(regression)
     flags = by_name(seen)
-    assert flags["version 2.1.300"] == "worse"
-    assert flags["version 2.1.200"] is None
+    assert flags["version claude-code 2.1.300"] == "worse"
+    assert flags["version claude-code 2.1.200"] is None
     assert flags["all"] == "worse"
-    change = next(change for change in seen.changes if change.name == "2.1.300")
+    change = next(change for change in seen.changes if change.name == "claude-code 2.1.300")
     assert change.new
     assert (change.sessions_before, change.sessions) == (32, 8)
     assert change.causes[0].cause == "AS112"  # the provider said: the system text changed
@@ -67,7 +67,7 @@ def test_the_version_that_came_is_flagged_and_the_one_before_is_not(regression: 
 
 
 def test_a_change_smaller_than_asked_for_is_not_flagged(regression: str) -> None:
-    assert by_name(watch(regression, least=0.9))["version 2.1.300"] is None
+    assert by_name(watch(regression, least=0.9))["version claude-code 2.1.300"] is None
 
 
 def test_earlier_weeks_had_no_regression(regression: str) -> None:
@@ -80,7 +80,9 @@ def test_noise_is_not_a_change(tmp_path: Path) -> None:
     for trial in range(5):
         plan = [[("2.1.200", draws.choice((3, 5, 11, 20))) for _ in range(12)] for _ in range(4)]
         seen = watch(weeks(tmp_path / str(trial), plan), periods=3)
-        assert by_name(seen) == dict.fromkeys(("all", "harness claude-code", "version 2.1.200", *OTHERS)), trial
+        assert by_name(seen) == dict.fromkeys(("all", "harness claude-code", "version claude-code 2.1.200", *OTHERS)), (
+            trial
+        )
 
 
 OTHERS = ("model claude-opus-4-8", "tier 1h")
@@ -97,15 +99,15 @@ def test_text_json_and_gauges(regression: str, tmp_path: Path, capsys: pytest.Ca
     gauges = tmp_path / "agentsim.prom"
     assert main(["watch", regression, "--prometheus", str(gauges)]) == ExitCode.FINDINGS
     out = capsys.readouterr().out
-    assert "worse version 2.1.300" in out
+    assert "worse version claude-code 2.1.300" in out
     assert "AS112 The system text changed" in out
     assert main(["watch", regression, "--json"]) == ExitCode.FINDINGS
     document = json.loads(capsys.readouterr().out)
     flagged = {change["name"] for change in document["changes"] if change["flag"] == "worse"}
-    assert "2.1.300" in flagged
+    assert "claude-code 2.1.300" in flagged
     samples = dict(re.findall(r"^(agentsim_regression\{[^}]*\}) (\S+)$", gauges.read_text(), re.MULTILINE))
-    assert samples['agentsim_regression{dimension="version",name="2.1.300"}'] == "1"
-    assert samples['agentsim_regression{dimension="version",name="2.1.200"}'] == "0"
+    assert samples['agentsim_regression{dimension="version",name="claude-code 2.1.300"}'] == "1"
+    assert samples['agentsim_regression{dimension="version",name="claude-code 2.1.200"}'] == "0"
     for line in gauges.read_text().splitlines():
         assert re.fullmatch(r'# (HELP|TYPE) \w+ .+|\w+\{dimension="\w+",name="[^"\n]*"\} -?[0-9.e+-]+', line), line
 

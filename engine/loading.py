@@ -59,9 +59,8 @@ def load(
     if named == TINY_NAME:
         return Loaded(model, Bytes(), marks=False, threads=chosen)
     path = find_model(named)
-    if path.is_dir():
-        return Loaded(model, None, marks=False, threads=chosen)
     from engine.tokenizer import Tokenizer
+    from engine.tokenizer_folder import read_tokenizer
 
-    tokenizer = Tokenizer.from_gguf(path)
-    return Loaded(model, tokenizer, marks=MARK in tokenizer.special, threads=chosen)
+    tokenizer = read_tokenizer(path) if path.is_dir() else Tokenizer.from_gguf(path)
+    return Loaded(model, tokenizer, marks=tokenizer is not None and MARK in tokenizer.special, threads=chosen)

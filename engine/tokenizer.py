@@ -93,13 +93,35 @@ class Tokenizer:
         ends = [fields.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom")]
         bos = fields.get("tokenizer.ggml.bos_token_id")
         template = fields.get("tokenizer.chat_template")
+        return cls.of(
+            tokens,
+            special,
+            eos=[end for end in ends if isinstance(end, int)],
+            bos=bos if isinstance(bos, int) and fields.get("tokenizer.ggml.add_bos_token", False) else None,
+            template=template if isinstance(template, str) else None,
+            bpe=fast,
+        )
+
+    @classmethod
+    def of(
+        cls,
+        tokens: Sequence[str],
+        special: Mapping[str, int],
+        *,
+        eos: Iterable[int],
+        bos: int | None,
+        template: str | None,
+        bpe: Any,
+    ) -> Tokenizer:
+        """A tokenizer of these tokens, in GPT-2's spelling. ``bpe`` cuts and merges a text and knows nothing of the
+        special ones."""
         return cls(
             pieces=tuple(_bytes_of(token, token in special) for token in tokens),
             special=special,
-            eos=tuple(dict.fromkeys(end for end in ends if isinstance(end, int))),
-            bos=bos if isinstance(bos, int) and fields.get("tokenizer.ggml.add_bos_token", False) else None,
-            template=template if isinstance(template, str) else None,
-            _bpe=fast,
+            eos=tuple(dict.fromkeys(eos)),
+            bos=bos,
+            template=template,
+            _bpe=bpe,
             _special_pattern=_any_of(special),
         )
 

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from agentsim.bodies import BodyError, MessagesReader, ReadBody
+from agentsim.bodies.openai_compaction import kept_of, take_trigger
 from agentsim.bodies.openai_reader import Chat, OpenAIReader, Read, Responses, raw_input
 from agentsim.prompt import Prompt
 from agentsim.session import Event, EventKind, Request, Session, Source, Usage
@@ -24,13 +25,14 @@ from traces.replies import Reply, with_reply
 FIVE_MINUTES = 300
 HALF_HOUR = 1800
 
-Api = Literal["messages", "chat", "responses"]
-"""Whose body it is: Anthropic's, or one of OpenAI's two."""
+Api = Literal["messages", "chat", "responses", "compact"]
+"""Whose body it is: Anthropic's, or one of OpenAI's; ``compact`` has responses' body and asks for a summary of it."""
 
 _PATHS: tuple[tuple[str, Api], ...] = (
     ("/messages", "messages"),
     ("/chat/completions", "chat"),
     ("/responses", "responses"),
+    ("/responses/compact", "compact"),
 )
 
 CLOSING = 8
@@ -192,6 +194,7 @@ class _Builder:
         """Read an exchange. Raises BadRow when its body is no Messages request."""
         guess = _guess(outline)
         before = self.prompts.get(guess)
+        triggered = False
         try:
             read: ReadBody | Read
             if exchange.api == "messages":
@@ -200,11 +203,11 @@ class _Builder:
                 read = self.openai.chat(decode(_chats, exchange.body), before)
             else:
                 asked = decode(_responses, exchange.body)
+                triggered = take_trigger(asked)
                 history = self._history(asked.previous_response_id)
                 read = self.openai.responses(asked, history, before)
                 if exchange.reply is not None and exchange.reply.id is not None:
-                    items = (*raw_input(asked.input), *exchange.output)
-                    self.held[exchange.reply.id] = (asked.previous_response_id, items)
+                    self.held[exchange.reply.id] = self._left(exchange, asked, history, triggered)
         except BodyError as error:
             raise BadRow(_not_one(exchange.api), str(error)) from None
         self.prompts[guess] = read.prompt
@@ -221,8 +224,20 @@ class _Builder:
             max_tokens=_most(outline),
             tools=len(outline.tools or ()),
             messages=len(outline.messages or outline.input or ()) if outline.input != "" else 0,
+            summarises=exchange.api == "compact" or triggered,
         )
         self.calls.append((msgspec.structs.replace(exchange, body=b"", output=()), call))
+
+    def _left(
+        self, exchange: Exchange, asked: Responses, history: list[bytes], triggered: bool
+    ) -> tuple[str | None, tuple[bytes, ...]]:
+        """What stands behind a response: the id of the one before it, and items. A compaction leaves none before it."""
+        if exchange.api == "compact":
+            return None, exchange.output
+        new = raw_input(asked.input)
+        if triggered:
+            return None, (*kept_of([*history, *new]), *exchange.output)
+        return asked.previous_response_id, (*new, *exchange.output)
 
     def _history(self, id: str | None) -> list[bytes]:
         """The items that a response ended with. Raises BadRow where the capture does not hold them all."""

@@ -146,8 +146,7 @@ class LaneFinder:
             if _summarises(call, state.last.call):
                 purpose = "summary"
             else:
-                before = state.last_ordinary or state.last
-                after_compaction = _sums_up(call.prompt, before.call.prompt)
+                after_compaction = _sums_up(call.prompt, state.last.call.prompt)
         return Place(state, purpose, _grew_from(state, call), after_compaction)
 
     def _best(self, call: Call) -> tuple[LaneState | None, bool]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 from starlette.types import Receive, Send
 
+from agentsim.bodies.openai_compaction import kept_of
 from agentsim.bodies.openai_reader import Chat, Responses, raw_input
 from agentsim.gateway import chat_reply, responses_reply
 from agentsim.gateway.answer import Answer
@@ -15,7 +16,7 @@ from agentsim.gateway.decoding import decode
 from agentsim.gateway.emulator import Emulator
 from agentsim.gateway.headers import session_named, text_of
 from agentsim.gateway.openai_background import Run
-from agentsim.gateway.openai_compaction import compacted, kept_of, take_trigger
+from agentsim.gateway.openai_compaction import asks_for_it, compacted
 from agentsim.gateway.openai_contract import Api, check
 from agentsim.gateway.openai_request import OpenAIBodies, chat_of, counted_of, responses_of
 from agentsim.gateway.openai_store import ResponseStore, Thread, Turn
@@ -67,7 +68,7 @@ class OpenAIApi:
         before, thread = self._held(sent)
         self.store.check_room(before, len(body))
         history = [] if before is None else before.history()
-        compacts = take_trigger(sent)
+        compacts = asks_for_it(sent)
         asked = self._bodies.responses(sent, conversation, history, compacts=compacts)
         if thread is not None:
             asked.echoed["conversation"] = {"id": thread.id}

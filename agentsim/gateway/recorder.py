@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from agentsim.bodies.openai_compaction import kept_of, take_trigger
 from agentsim.bodies.openai_reader import raw_input
 from agentsim.gateway.anthropic_request import MessagesBodies, asked_of, session_of
 from agentsim.gateway.conversations import IN_FLIGHT, Conversation, Placed, api_error, marker
@@ -75,8 +76,8 @@ class Recorder:
                 chat = chat_of(body)
                 conversation = self._conversation(headers, chat.prompt_cache_key)
                 return self._place(self._openai.chat(chat, conversation), conversation, now)
-            if path.endswith("/responses"):
-                return self._begin_responses(headers, body, now)
+            if path.endswith(("/responses", "/responses/compact")):
+                return self._begin_responses(headers, body, now, compacts=path.endswith("/compact"))
         except Exception:  # whatever is wrong with it, the harness must not notice
             self.unread += 1
         return None
@@ -97,16 +98,21 @@ class Recorder:
             settings = tuple(sorted((*settings, ("betas", msgspec.json.encode(betas).decode()))))
         return self._place(asked_of(sent, conversation.id, prompt, settings), conversation, now)
 
-    def _begin_responses(self, headers: Mapping[bytes, bytes], body: bytes, now: int) -> Recording:
+    def _begin_responses(self, headers: Mapping[bytes, bytes], body: bytes, now: int, *, compacts: bool) -> Recording:
         sent = responses_of(body)
+        triggered = take_trigger(sent)
         if bytes(sent.conversation) not in (b"", b"null"):
             raise Refusal(400, "what the provider holds of it was not seen", path="conversation")
         before = None if sent.previous_response_id is None else self._store.previous(sent.previous_response_id)
         self._store.check_room(before, len(body))
         conversation = self._conversation(headers, sent.prompt_cache_key)
-        asked = self._openai.responses(sent, conversation, [] if before is None else before.history())
+        history = [] if before is None else before.history()
+        asked = self._openai.responses(sent, conversation, history, compacts=compacts or triggered)
         recording = self._place(asked, conversation, now)
-        return msgspec.structs.replace(recording, history=Turn(before, tuple(raw_input(sent.input)), (), b""))
+        new = tuple(raw_input(sent.input))
+        if compacts or triggered:  # the answer of the first lists what is left by itself
+            before, new = None, () if compacts else kept_of([*history, *new])
+        return msgspec.structs.replace(recording, history=Turn(before, new, (), b""))
 
     def _conversation(self, headers: Mapping[bytes, bytes], named: str | None) -> Conversation:
         found = self.sessions.get(session_named(headers) or (named or "")[:200] or None)
@@ -123,6 +129,7 @@ class Recorder:
             max_tokens=asked.max_tokens,
             tools=len(asked.tools),
             messages=asked.messages,
+            summarises=asked.compacts,
         )
         self._number += 1
         placed = conversation.place(f"#{self._number}", call)

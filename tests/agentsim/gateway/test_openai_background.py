@@ -28,8 +28,8 @@ MODEL = "gpt-5.6-sol"
 SCRIPT = Script(turn=(Said(thinking="Let me see. " * 5, text="word " * 60),), after="Over.")
 """About 15 tokens of thought and 60 of text."""
 
-SLOW = Pace.of(300, 100)
-"""The first token after 0.3 seconds, the last of some 75 after about a second."""
+SLOW = Pace.of(600, 100)
+"""The first token after 0.6 seconds, the last of some 75 after about 1.4 seconds."""
 
 
 def get(served: Served, path: str, method: str = "GET") -> bytes:
@@ -46,9 +46,10 @@ def error_of(answer: bytes) -> dict[str, Any]:
 @loopback
 def test_it_is_queued_then_on_its_way_then_there(tmp_path: Path) -> None:
     with serving(tmp_path, replier=SCRIPT, pace=SLOW) as served, served.openai() as client:
+        client.responses.create(model=MODEL, input=WORDS, prompt_cache_key="other")  # what is loaded once is there now
         begun = time.monotonic()
         first = client.responses.create(model=MODEL, input=WORDS, background=True)
-        assert time.monotonic() - begun < 0.25, "at once"
+        assert time.monotonic() - begun < 0.5, "at once"
         assert (first.status, first.background, first.output, first.usage) == ("queued", True, [], None)
         seen, parts = ["queued"], [0]
         while seen[-1] in ("queued", "in_progress"):
@@ -61,13 +62,13 @@ def test_it_is_queued_then_on_its_way_then_there(tmp_path: Path) -> None:
         took = time.monotonic() - begun
         assert seen == ["queued", "in_progress", "completed"]
         assert parts == [0, 1, 2], "the thought is whole before the text"
-        assert 0.8 < took < 3
+        assert 1.2 < took < 5
         assert answer.output_text == "word " * 60
         assert answer.usage.input_tokens > 3_000
         again = client.responses.create(model=MODEL, input="on", previous_response_id=first.id)
         assert again.output_text == "Over."
         assert again.usage.input_tokens_details.cached_tokens == answer.usage.input_tokens - 2
-    (session,) = served.sessions()
+    _, session = served.sessions()
     assert [request.lane for request in session.requests] == ["main", "main"]
     assert session.requests[1].parent == first.id
 
@@ -89,9 +90,9 @@ def test_it_is_cancelled_once_and_for_all(tmp_path: Path) -> None:
     async def main(served: Served) -> tuple[Any, Any, Any]:
         async with openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key="sk-dummy", max_retries=0) as client:
             first = await client.responses.create(model=MODEL, input="go", background=True)
-            await asyncio.sleep(0.6)
+            await asyncio.sleep(0.9)
             once = await client.responses.cancel(first.id)
-            await asyncio.sleep(0.8)
+            await asyncio.sleep(0.6)
             again = await client.responses.cancel(first.id)
             return once, again, await client.responses.retrieve(first.id)
 
@@ -131,15 +132,17 @@ def test_a_stream_that_broke_off_is_followed_from_where_it_was(tmp_path: Path) -
         with client.responses.create(model=MODEL, input="go", background=True, stream=True) as stream:
             for event in stream:
                 early.append(event)
+                if len(early) == 2:
+                    assert time.monotonic() - begun < 0.5
                 if len(early) == 3:  # created and queued come at once, the next with the first token
-                    assert 0.2 < time.monotonic() - begun < 0.8
+                    assert time.monotonic() - begun > 0.5
                 if len(early) == 6:
                     break
         assert [event.type for event in early[:3]] == ["response.created", "response.queued", "response.in_progress"]
         assert [event.response.status for event in early[:3]] == ["queued", "queued", "in_progress"]
         id = early[0].response.id
         late = list(client.responses.retrieve(id, stream=True, starting_after=early[-1].sequence_number))
-        assert time.monotonic() - begun > 0.8, "it was followed to its end"
+        assert time.monotonic() - begun > 1.2, "it was followed to its end"
         numbers = [event.sequence_number for event in early + late]
         assert numbers == list(range(len(numbers)))
         assert late[-1].type == "response.completed"

@@ -157,6 +157,10 @@ def test_the_last_item_of_an_input_may_ask_for_it(tmp_path: Path, stream: bool) 
         assert after.output_text == "Third."
         items = client.responses.input_items.list(after.id, order="asc").data
         assert [item.type for item in items] == ["message", "compaction", "message"], "what the server goes on from"
+        once = client.responses.create(
+            input=[{"type": "compaction_trigger"}], previous_response_id=after.id, tools=[TOOL], **agent.common
+        )
+        assert [item.type for item in client.responses.input_items.list(once.id, order="asc")] == ["message", "message"]
         with pytest.raises(openai.BadRequestError) as caught:
             client.responses.create(model=NEW, input=[{"type": "compaction_trigger"}, {"role": "user", "content": "x"}])
         assert caught.value.param == "input[0]"
@@ -164,8 +168,8 @@ def test_the_last_item_of_an_input_may_ask_for_it(tmp_path: Path, stream: bool) 
             client.responses.create(model=NEW, input=[{"type": "compaction_trigger"}])
         assert caught.value.param == "input"
     session = only(served)
-    assert [request.purpose for request in session.requests] == ["main", "main", "summary", "main"]
-    assert diagnose(session).verdicts[-1].cause == "AS140"
+    assert [request.purpose for request in session.requests] == ["main", "main", "summary", "main", "summary"]
+    assert diagnose(session).verdicts[3].cause == "AS140"
 
 
 @loopback

@@ -128,6 +128,30 @@ def test_a_recording_of_the_breakpoint_contract(tmp_path: Path, fingerprint: boo
     assert verdicts[0][2].kind == verdicts[1][2].kind
 
 
+@pytest.mark.parametrize("way", ["address", "item"])
+def test_a_recording_of_a_compaction(tmp_path: Path, way: str) -> None:
+    """A summary on the server, and what goes on from it: the same rows, purposes and events on both sides."""
+    common: dict[str, Any] = {"model": "gpt-5.6-sol", "instructions": WORDS, "prompt_cache_key": "k"}
+    with serving(tmp_path) as upstream, passing(tmp_path, upstream.url) as relay, relay.openai() as client:
+        first = client.responses.create(input="go", **common)
+        if way == "address":
+            folded = client.responses.compact(input="more", previous_response_id=first.id, **common)
+            history = [item.to_dict(warnings=False) for item in folded.output]
+            client.responses.create(input=[*history, {"role": "user", "content": "on"}], **common)
+        else:
+            asked: Any = [{"role": "user", "content": "more"}, {"type": "compaction_trigger"}]
+            folded = client.responses.create(input=asked, previous_response_id=first.id, **common)
+            client.responses.create(input="on", previous_response_id=folded.id, **common)
+    (emulated,), (recorded,) = upstream.sessions(), relay.sessions()
+    for session in (emulated, recorded):
+        assert [request.purpose for request in session.requests] == ["main", "summary", "main"]
+        assert [event.kind for event in session.events] == ["compaction"]
+        assert session.requests[2].prompt is not None
+        kinds = [block.kind for block in session.requests[2].prompt]
+        assert kinds == ["text", "text", "text", "compaction", "text"]
+    assert [request.usage for request in recorded.requests] == [request.usage for request in emulated.requests]
+
+
 def test_answers_pass_unchanged(tmp_path: Path) -> None:
     data = json.dumps(body("go", stream=True)).encode()
     with serving(tmp_path) as upstream, passing(tmp_path, upstream.url, unread=1) as relay:

@@ -146,7 +146,7 @@ class LaneFinder:
             if _summarises(call, state.last.call):
                 purpose = "summary"
             else:
-                after_compaction = _sums_up(call.prompt, state.last.call.prompt)
+                after_compaction = _sums_up(call.prompt, state.last.call.prompt, asked_for=state.summarised)
         return Place(state, purpose, _grew_from(state, call), after_compaction)
 
     def _best(self, call: Call) -> tuple[LaneState | None, bool]:
@@ -245,11 +245,14 @@ def _summarises(call: Call, last: Call) -> bool:
     return "summary of the conversation" in text or "summary of our conversation" in text
 
 
-def _sums_up(prompt: Prompt, last: Prompt) -> bool:
-    """Whether a provider's own summary stands where the prompt before had something else."""
+def _sums_up(prompt: Prompt, last: Prompt, *, asked_for: bool) -> bool:
+    """Whether a provider's own summary stands where the prompt before had something else: one that is new, or any where
+    the request before asked for it (the same words may sum up twice)."""
     front = last.common_length(prompt)
     if front == len(last):
         return False
+    if asked_for:
+        return any(prompt[at].kind == "compaction" for at in range(prompt.section_end("system"), len(prompt)))
     made = [prompt[at].digest for at in range(front, len(prompt)) if prompt[at].kind == "compaction"]
     return bool(made) and not any(last[at].digest in made for at in range(front, len(last)))
 

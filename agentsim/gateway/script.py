@@ -62,7 +62,7 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     turn: tuple[Turn, ...] = ()
     after: str = "Done."
     aside: str = "ok"
-    summary: str = "A summary of the conversation so far."
+    summary: str = "A summary of the conversation before turn ${turn}."
 
     def reply(self, asked: Asked) -> Reply:
         """What is said to a request. The turn is counted by what the history holds, so a retry hears the same again."""

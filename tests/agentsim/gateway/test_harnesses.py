@@ -211,6 +211,31 @@ def test_codex_on_a_model_with_breakpoints(tmp_path: Path) -> None:
     assert request.prompt[0].role == "developer", "the tools come as an item of the history"
 
 
+COMPACTED = """
+after = "Over."
+summary = "Up to turn ${turn} all went well."
+
+[[turn]]
+text = "One step more."
+repeat = 4
+call = [{ tool = "exec_command", input = { cmd = "seq 1 3000" } }]
+"""
+
+
+def test_codex_has_its_history_compacted(tmp_path: Path) -> None:
+    """Its own history is replaced by our summary; nothing of that is a loss, and the script goes on where it was."""
+    need("codex")
+    (tmp_path / "compacted.toml").write_text(COMPACTED)
+    # Only a provider of this name is asked for summaries; each result is about 9,000 tokens.
+    script = CODEX.replace('name = "emulated"', 'name = "OpenAI"')
+    script = script.replace("model_provider =", "model_auto_compact_token_limit = 16000\nmodel_provider =")
+    _, session = run(tmp_path, script, "--script", str(tmp_path / "compacted.toml"))
+    assert [request.purpose for request in session.requests] == [*["main", "main", "summary"] * 2, "main"]
+    assert [event.kind for event in session.events] == ["compaction", "compaction"]
+    kinds = [verdict.kind for verdict in diagnose(session).verdicts]
+    assert kinds == ["first", *["hit", "hit", "compaction"] * 2]
+
+
 NODE_CLIENTS = """
 const Anthropic = require("@anthropic-ai/sdk").default, OpenAI = require("openai").default;
 const a = new Anthropic({maxRetries: 0}), o = new OpenAI({maxRetries: 0});

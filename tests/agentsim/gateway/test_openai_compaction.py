@@ -105,6 +105,23 @@ def test_a_session_that_is_compacted_goes_on_behind_its_summary(tmp_path: Path, 
 
 
 @loopback
+def test_it_may_be_compacted_again_and_again(tmp_path: Path) -> None:
+    events = []
+    with serving(tmp_path, replier=SCRIPT) as served, served.openai() as client:
+        agent = Agent(client, NEW)
+        for _ in range(3):
+            agent.ask(), agent.ask()
+            folded = agent.compact()
+            assert [item.type for item in folded.output] == ["message", "compaction"], "one summary, the newest"
+            events.append(("compaction", agent.ask().id))  # the same words sum it up each time
+    session = only(served)
+    assert [(event.kind, event.before) for event in session.events] == events
+    assert [request.purpose for request in session.requests] == ["main", "main", "summary", "main"] * 3
+    assert {request.lane for request in session.requests} == {"main"}
+    assert diagnose(session).totals.lost_cost == 0
+
+
+@loopback
 def test_without_the_tools_the_summary_reads_nothing(tmp_path: Path) -> None:
     with serving(tmp_path, replier=SCRIPT) as served, served.openai() as client:
         agent = Agent(client, NEW)

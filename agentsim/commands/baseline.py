@@ -26,26 +26,37 @@ EXAMPLES = (
 @click.argument("action", type=click.Choice(["write", "diff"]))
 @paths_argument(required=False)
 @config_option
-@click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="The file.  [default: the configuration's]")
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    metavar="FILE",
+    type=FILE,
+    help="The file ('-': standard output).  [default: the configuration's]",
+)
 def command(action: str, paths: tuple[str, ...], config: str | None, target: str | None) -> ExitCode:
     """Write the baseline, a file to commit: what each session cost, read, wrote and lost.
 
     The file is sorted, holds no times, and changes only where a session does. 'write' shows what it changes. Without
     PATH it is written anew; with PATH only the sessions of these files are replaced or added.
     """
-    from agentsim.budget.baseline import changes, entries_of, write_baseline
+    from agentsim.budget.baseline import changes, entries_of, text_of, write_baseline
     from agentsim.budget.evaluate import look
     from agentsim.budget.globs import relative_path
     from agentsim.budget.recordings import read_recordings
     from agentsim.commands.budget_options import baseline_file, inputs_of, load, nearest_config
     from agentsim.report.baseline import write_changes
     from agentsim.report.notices import tell_problems
+    from agentsim.report.output import STDOUT, need_file, need_folder, write_safe
     from agentsim.report.paper import Paper
 
+    if action == "diff":
+        need_file("--output", target, "'diff' compares with a file")
     file = config or nearest_config()
     loaded = load(file) if file is not None else None
     root = loaded.root if loaded is not None else "."
     place = baseline_file(loaded, target)
+    need_folder(place)
     problems: list[Problem] = []
     traces = []
     for recording in read_recordings(inputs_of(loaded, paths), problems):
@@ -53,18 +64,23 @@ def command(action: str, paths: tuple[str, ...], config: str | None, target: str
     if problems:
         # A baseline with a hole would excuse what it does not hold.
         tell_problems(problems)
-        raise Failure("not written: part of the input cannot be read", file=place)
-    before = _before(place)
+        remedy = "mend or leave out what is named above"
+        raise Failure("not written: part of the input cannot be read", file=place, remedy=remedy)
+    before = {} if place == STDOUT else _before(place)
     after = entries_of(traces)
     if paths:
         read = tuple({f"{trace.path}#" for trace in traces})
         after = {**{key: entry for key, entry in before.items() if not key.startswith(read)}, **after}
     changed = changes(before, after)
+    if place == STDOUT:
+        write_safe(sys.stdout, text_of(after))
+        return ExitCode.OK
     if action == "write":
         try:
             write_baseline(place, after)
         except OSError as error:
-            raise Failure(error.strerror or str(error), file=place, code=ExitCode.USAGE) from error
+            remedy = "choose a place you may write to"
+            raise Failure(error.strerror or str(error), file=place, remedy=remedy, code=ExitCode.USAGE) from error
     write_changes(Paper.on(sys.stdout), changed, place, len(after), written=action == "write")
     return ExitCode.FINDINGS if action == "diff" and changed else ExitCode.OK
 

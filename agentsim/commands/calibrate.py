@@ -37,7 +37,9 @@ def command(paths: tuple[str, ...], target: str | None, provider: str | None, as
     """
     from agentsim.calibrate import fit, returns_of
     from agentsim.commands.inputs import read_sessions, tell_skips
+    from agentsim.report.output import STDOUT, check_targets
 
+    check_targets(("--output", target), ("--json", STDOUT if as_json else None))
     problems: list[Problem] = []
     sessions = read_sessions(paths, problems)
     found = fit(returns_of(sessions))
@@ -54,7 +56,7 @@ def command(paths: tuple[str, ...], target: str | None, provider: str | None, as
         from agentsim.report.calibration import calibration_document
 
         write_document(sys.stdout, calibration_document(found))
-    elif target != "-":  # the rules stand alone
+    elif target != STDOUT:  # the rules stand alone
         from agentsim.report.calibration import write_calibration
         from agentsim.report.paper import Paper
 
@@ -67,14 +69,14 @@ def command(paths: tuple[str, ...], target: str | None, provider: str | None, as
 def _write(found: Calibrated, sessions: list[Session], target: str) -> None:
     from agentsim.calibrate.override import override
     from agentsim.report.notices import warn
-    from agentsim.report.output import output, write_safe
+    from agentsim.report.output import STDOUT, output, write_safe
 
     times = [r.start for session in sessions for r in session.requests if r.start is not None]
     day = datetime.fromtimestamp(max(times, default=0) // 10**9, UTC).date()
     try:
         text = override(found, day)
     except ValueError as error:
-        warn(f"{target} was not written: {error}")
+        warn(f"{'nothing' if target == STDOUT else target} was not written: {error}")
         return
     with output(target) as stream:
         write_safe(stream, text)

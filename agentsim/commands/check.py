@@ -49,8 +49,12 @@ def command(
     configuration, 3 something could not be read or judged. A broken budget counts before what could not be judged.
     """
     from agentsim.commands.budget_options import budget_of, load, nearest_config
+    from agentsim.report.output import STDOUT, check_targets, output
 
-    targets = [(format_name, target), *(_target(text) for text in also)]
+    others = [_target(text) for text in also]
+    targets = [(format_name, target), *others]
+    pages = [(f"--also {name}", place) for name, place in others]
+    check_targets((f"--format {format_name}", target or STDOUT), *pages)
     own = budget_of(limits)
     file = config or (nearest_config() if own is None else None)
     if file is None and own is None:
@@ -65,7 +69,6 @@ def command(
         raise Failure("no [[budget]] in it", file=file, remedy="write one", code=ExitCode.USAGE)
     gate = run(paths, loaded, budgets, baseline)
     from agentsim.report.gate_json import EXITS
-    from agentsim.report.output import output
 
     for name, place in targets:
         with output(place) as stream:

@@ -34,9 +34,11 @@ PRIVATE = 0o600
 def command(source: str, target: str, fingerprint: bool, session_id: str | None, force: bool, strict: bool) -> ExitCode:
     """Turn IN (a log or a folder, in any format of 'agentsim formats') into an agentsim/1 trace OUT ('-': stdout)."""
     from agentsim.commands.inputs import choose_session, read_sessions, tell_skips
+    from agentsim.report.output import STDOUT, need_folder
 
-    if target != "-" and not force and os.path.lexists(target):
+    if target != STDOUT and not force and os.path.lexists(target):
         raise Failure("this file exists", file=target, remedy="choose another name, or --force", code=ExitCode.USAGE)
+    need_folder(target)
     problems: list[Problem] = []
     sessions = read_sessions([source], problems)
     if session_id is not None:
@@ -46,7 +48,7 @@ def command(source: str, target: str, fingerprint: bool, session_id: str | None,
         from traces.agentsim1 import fingerprints
 
         kept = fingerprints(sessions)
-    if target == "-":
+    if target == STDOUT:
         _write(kept, sys.stdout.buffer, text=not fingerprint)
     else:
         _write_file(kept, target, text=not fingerprint)

@@ -82,7 +82,17 @@ def need_extra() -> None:
 
 
 def check_trace(trace: str | None, force: bool) -> None:
-    """Raise Failure for a trace that would overwrite a file, or whose folder is missing."""
+    """Raise Failure for a trace that would overwrite a file, whose folder is missing, or that is no file."""
+    from agentsim.report.output import need_file
+
+    need_file("--trace", trace, "the trace is read again when the session is over")
+    check_new_file(trace, force)
+
+
+def check_new_file(trace: str | None, force: bool) -> None:
+    """Raise Failure for a file that would be overwritten, or whose folder is missing."""
+    from agentsim.report.output import need_folder
+
     if trace is None:
         return
     if os.path.lexists(trace) and not force:
@@ -90,9 +100,7 @@ def check_trace(trace: str | None, force: bool) -> None:
     if os.path.lexists(trace) and not os.path.isfile(trace):
         # It would be replaced: a device or a pipe must not be.
         raise Failure("not a file", file=trace, remedy="choose another name", code=ExitCode.USAGE)
-    folder = os.path.dirname(trace) or "."
-    if not os.path.isdir(folder):
-        raise Failure("no such folder", file=folder, remedy="make it first", code=ExitCode.USAGE)
+    need_folder(trace)
 
 
 @contextmanager

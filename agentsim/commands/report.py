@@ -25,7 +25,7 @@ TITLE = "Prompt cache report"
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Show what a fleet loses, where, and what would save it.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FILE)
-@click.option("--html", metavar="FILE", type=FILE, help="Write a web page.")
+@click.option("--html", metavar="FILE", type=FILE, help="Write a web page ('-': standard output).")
 @click.option("--csv", "as_csv", metavar="FILE", type=FILE, help="Write one dimension as CSV ('-': standard output).")
 @click.option("--by", type=click.Choice(LOSSES_BY), help="The dimension of --csv.  [default: cause]")
 @click.option("--policy", "specs", multiple=True, metavar="NAME[:param=value,...]", help="With logs: try this policy.")
@@ -49,24 +49,24 @@ def command(
     from agentsim.commands.fleet_input import seen_or_told, swept
     from agentsim.commands.sweep import policies_of
     from agentsim.fleet.figures import figures
+    from agentsim.report.output import STDOUT, check_targets, output, write_safe
 
     for option, given, needed in (("--by", by, as_csv), ("--title", title, html)):
         if given is not None and needed is None:
             other = "--csv" if option == "--by" else "--html"
             raise Failure(f"{option} without {other}", remedy=f"add {other} FILE", code=ExitCode.USAGE)
+    check_targets(("--html", html), ("--csv", as_csv), ("--json", STDOUT if as_json else None))
     problems: list[Problem] = []
     with swept(paths, policies_of(specs, False), team, problems, asked=bool(specs)) as folder:
         found = seen_or_told(lambda: figures(folder), paths[0], problems, "'agentsim formats' lists what can be read")
     if html is not None:
         from agentsim.report.html import page
-        from agentsim.report.output import output, write_safe
 
         text = page(found, title or TITLE)
         with output(html) as stream:
             write_safe(stream, text)
     if as_csv is not None:
         from agentsim.report.fleet_csv import csv_of
-        from agentsim.report.output import output, write_safe
 
         with output(as_csv) as stream:
             write_safe(stream, csv_of(found.groups(by or "cause"), by or "cause"))

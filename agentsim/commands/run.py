@@ -57,8 +57,10 @@ def command(
     The same scenario and seed give the same result, on every machine. With several values or seeds there is a row for
     each combination, with the interval of its mean. Costs are those of the price list at the scenario's time.
     """
+    from agentsim.report.output import STDOUT, check_targets
     from scenarios.load import ScenarioError, load
 
+    check_targets(("--output", target), ("--perfetto", perfetto), ("--json", STDOUT if as_json else None))
     try:
         cells = load(scenario, settings)
     except ScenarioError as error:
@@ -80,7 +82,7 @@ def command(
         from agentsim.report.run_json import run_document
 
         write_document(sys.stdout, run_document(trials, story))
-    elif "-" not in (target, perfetto):  # what was written there stands alone
+    elif STDOUT not in (target, perfetto):  # what was written there stands alone
         from agentsim.report.paper import Paper
         from agentsim.report.run import write_run
 
@@ -125,10 +127,11 @@ def _judged(trials: list[Trial]) -> Diagnosis | None:
 
 
 def _write_sessions(trials: list[Trial], target: str) -> None:
+    from agentsim.report.output import STDOUT
     from traces.agentsim1 import write
 
     sessions = [simulation.session for trial in trials for simulation in trial.simulations]
-    if target == "-":
+    if target == STDOUT:
         write(sessions, sys.stdout.buffer)
         return
     try:

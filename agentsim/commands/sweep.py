@@ -70,6 +70,7 @@ def command(
     from agentsim.fleet.folder import NotOurs, Settings
     from agentsim.fleet.sweep import sweep
     from agentsim.report.notices import tell_problems, warn
+    from agentsim.report.output import need_file
     from agentsim.report.progress import Progress
 
     if not paths and not scenarios:
@@ -79,6 +80,7 @@ def command(
     if scheduler is not None and workers is not None:
         remedy = "leave --workers out: the scheduler has its own"
         raise Failure("--workers are those of this machine", remedy=remedy, code=ExitCode.USAGE)
+    need_file("--out", folder, "results are a folder of tables")
     if "://" in folder:
         remedy = "name a folder of this machine, or one that is mounted"
         raise Failure("results go to a folder, not to a URL", file=folder, remedy=remedy, code=ExitCode.USAGE)

@@ -60,7 +60,9 @@ def command(
     from agentsim.commands.fleet_input import seen_or_told, swept
     from agentsim.fleet.watch import watch
     from agentsim.report.notices import tell_problems
+    from agentsim.report.output import STDOUT, check_targets, output, write_safe
 
+    check_targets(("--prometheus", prometheus), ("--json", STDOUT if as_json else None))
     problems: list[Problem] = []
     end = _day(until)
     dimensions = tuple(dict.fromkeys(by)) or ("harness", "version", "model", "tier")
@@ -72,7 +74,6 @@ def command(
             "name more logs, or other --days",
         )
     if prometheus is not None:
-        from agentsim.report.output import output, write_safe
         from agentsim.report.prometheus import prometheus_text
 
         with output(prometheus) as stream:
@@ -82,7 +83,7 @@ def command(
         from agentsim.report.watch_json import watch_document
 
         write_document(sys.stdout, watch_document(seen))
-    elif prometheus != "-":  # the gauges stand alone
+    elif prometheus != STDOUT:  # the gauges stand alone
         from agentsim.report.paper import Paper
         from agentsim.report.watch import write_watch
 

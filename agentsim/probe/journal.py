@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -32,9 +33,12 @@ class Journal:
 
 @contextmanager
 def journal(path: str | None) -> Iterator[Journal]:
-    """A journal in a file that only its owner may read; what it held before is gone. Raises OSError."""
-    if path is None:
-        yield Journal(None)
+    """A journal in a file that only its owner may read, or on standard output (``-``). What the file held is gone.
+
+    Raises OSError.
+    """
+    if path is None or path == "-":
+        yield Journal(None if path is None else sys.stdout.buffer)
         return
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         yield Journal(file)

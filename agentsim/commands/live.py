@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import click
 
 from agentsim.commands.command import FILE, Command, paths_argument
 from agentsim.commands.live_options import live_options
+from agentsim.commands.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ EXAMPLES = (
     ("agentsim live run.jsonl", "What would be sent, and what it would cost. Nothing is."),
     ("agentsim live run.jsonl --live --speed 10", "Send it, ten times as fast as recorded. Says the cost, and asks."),
     (
-        "agentsim live run.jsonl --live --api openai --rules vllm --base-url http://gpu:8000/v1",
+        "agentsim live run.jsonl --live --api openai --provider vllm --base-url http://gpu:8000/v1",
         "Against a server of your own.",
     ),
 )
@@ -31,7 +31,7 @@ EXAMPLES = (
 @paths_argument()
 @click.option("--api", type=click.Choice(["anthropic", "openai"]), default="anthropic", show_default=True)
 @click.option(
-    "--rules", metavar="NAME", help="What predicts: anthropic, openai, vllm, sglang.  [default: those of the API]"
+    "--provider", metavar="NAME", help="Whose rules predict: anthropic, openai, vllm, sglang.  [default: the API's]"
 )
 @click.option("--model", metavar="NAME", help="Ask this model instead of the recorded ones.")
 @click.option("--session", "session_id", metavar="ID", help="Which session: the beginning of its id.")
@@ -40,12 +40,13 @@ EXAMPLES = (
 @click.option("--max-tokens", "output", type=click.IntRange(1), default=1, show_default=True, help="Output of each.")
 @click.option("--live", is_flag=True, help="Send it. Without this nothing is sent.")
 @live_options
-@click.option("--out", metavar="FILE", type=FILE, help="Write JSON lines there: a row for each answer.")
+@click.option("--out", metavar="FILE", type=FILE, help="Write JSON lines there, a row for each answer ('-': stdout).")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
+@rules_option
 def command(
     paths: tuple[str, ...],
     api: Api,
-    rules: str | None,
+    provider: str | None,
     model: str | None,
     session_id: str | None,
     limit: int | None,
@@ -64,15 +65,18 @@ def command(
     gaps, each once; the first that fails ends it (exit code 3). 1 says that a row was not as predicted. The session
     needs bodies with their words.
     """
-    from agentsim.commands.endpoint_options import check_trace
+    from agentsim.commands.endpoint_options import check_new_file
     from agentsim.commands.inputs import choose_session, read_sessions
     from agentsim.commands.live_options import account_of, confirm, need_client
     from agentsim.live.run import CannotReplay, plan_of
     from agentsim.report.live import write_plan
     from agentsim.report.notices import tell_problems
+    from agentsim.report.output import STDOUT, beside
     from agentsim.report.paper import Paper
 
-    check_trace(out, force)
+    if out != STDOUT:
+        check_new_file(out, force)
+    paper = Paper.on(beside(out))
     problems: list[Problem] = []
     session = choose_session(read_sessions(paths, problems), session_id)
     account = account_of(api, base_url, key_env) if live else _nobody(api, base_url)
@@ -80,7 +84,7 @@ def command(
         plan = plan_of(
             session,
             account,
-            rules=rules or api,
+            rules=provider or api,
             model=model,
             output=output,
             speed=speed,
@@ -91,18 +95,18 @@ def command(
         remedy = "record it with 'agentsim record', without --fingerprint"
         raise Failure(f"it cannot be sent: {error}", file=paths[0], remedy=remedy) from None
     except ValueError as error:
-        raise Failure(str(error), remedy="see --rules", code=ExitCode.USAGE) from None
+        raise Failure(str(error), remedy="see --provider; 'agentsim providers' lists them", code=ExitCode.USAGE) from None
     tell_problems(problems, listed_by="'agentsim replay --json'")
-    write_plan(Paper.on(sys.stdout), plan, account.host, _gaps(plan, speed))
+    write_plan(paper, plan, account.host, _gaps(plan, speed))
     if not live:
-        Paper.on(sys.stdout).line("Nothing was sent; --live sends it.")
+        paper.line("Nothing was sent; --live sends it.")
         return ExitCode.OK
     if plan.most is None and account.is_official:
         raise Failure("the price of a model is not known", remedy="name another with --model", code=ExitCode.USAGE)
-    sys.stdout.flush()
+    paper.stream.flush()
     need_client(api)
     confirm("Send it?", yes)
-    return _send(session, account, plan, rules or api, output, speed, out)
+    return _send(session, account, plan, provider or api, output, speed, out)
 
 
 def _send(
@@ -114,12 +118,13 @@ def _send(
     from agentsim.live.run import send
     from agentsim.probe.journal import journal
     from agentsim.report.live import write_rows
+    from agentsim.report.output import beside
     from agentsim.report.paper import Paper
     from agentsim.report.progress import Progress
 
     rows: list[Row] = []
     backend = LiveBackend(account, output=output, speed=speed)
-    paper = Paper.on(sys.stdout)
+    paper = Paper.on(beside(out))
     try:
         with journal(out) as file, Progress("sending") as progress:
             file.add(head_row(session.id, account.api, account.host, rules, len(plan.requests)))

@@ -164,7 +164,7 @@ def common(one: str, other: str) -> int:
 def test_a_server_that_reports_as_vllm_does(tmp_path: Path, capfd: Any, engine: Engine, code: int, words: str) -> None:
     trace, out = recorded_messages(tmp_path), tmp_path / "live.jsonl"
     with stub(engine) as server:
-        asked = ["live", str(trace), "--api", "openai", "--rules", "vllm", "--model", "qwen3", "--live", "--yes"]
+        asked = ["live", str(trace), "--api", "openai", "--provider", "vllm", "--model", "qwen3", "--live", "--yes"]
         asked += ["--base-url", f"{server.url}/v1", "--speed", "1000", "--out", str(out)]
         assert main(asked) == code
     assert words in capfd.readouterr().out
@@ -189,13 +189,42 @@ def test_a_plan_opens_no_connection_and_needs_no_key(tmp_path: Path, capfd: Any,
     assert "3 requests" in page
     assert "at most 15 tokens" in page
     assert main(["live", "traces/samples/claude-trace.jsonl", "--live"]) == 2, "no key"
-    assert main(["live", "traces/samples/claude-trace.jsonl", "--rules", "nobody"]) == 2
+    assert main(["live", "traces/samples/claude-trace.jsonl", "--provider", "nobody"]) == 2
     assert main(["live", "traces/samples/atlas-14.usage.jsonl"]) == 3, "rows without prompts cannot be sent"
     fingerprint = tmp_path / "f.jsonl"
     assert main(["convert", "traces/samples/claude-trace.jsonl", str(fingerprint), "--fingerprint"]) == 0
     capfd.readouterr()
     assert main(["live", str(fingerprint)]) == 3, "nor those without words"
     assert "its words were not kept" in capfd.readouterr().err
+
+
+def test_rules_of_the_users_own_predict(tmp_path: Path, capfd: Any) -> None:
+    """The sample's requests are ten seconds apart: of entries that live for five, nothing is read."""
+    rules = tmp_path / "mine.toml"
+    rules.write_text(
+        'provider = "anthropic"\nread_until = 2026-11-01\n'
+        '[[like]]\nvalue = "anthropic"\nsource = "the bundled rules hold elsewhere"\nconfidence = "high"\n'
+        '[[lives_short]]\nvalue = 5\nsource = "invented for this test"\nconfidence = "low"\n'
+    )
+    assert main(["live", "traces/samples/claude-trace.jsonl"]) == 0
+    assert "predicted: 6,681 of 10,595 tokens read" in capfd.readouterr().out
+    assert main(["live", "traces/samples/claude-trace.jsonl", "--rules", str(rules)]) == 0
+    assert "predicted: 0 of 10,595 tokens read" in capfd.readouterr().out
+
+
+@pytest.mark.loopback
+def test_rows_take_standard_output_and_the_page_the_other(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
+    trace = recorded_messages(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.iterdir())
+    capfd.readouterr()
+    with stub(Engine()) as server:
+        asked = ["live", str(trace), "--api", "openai", "--provider", "vllm", "--model", "qwen3", "--live", "--yes"]
+        assert main([*asked, "--base-url", f"{server.url}/v1", "--speed", "1000", "--out", "-"]) == 0
+    streams = capfd.readouterr()
+    assert [json.loads(line)["record"] for line in streams.out.splitlines()] == ["run", *["request"] * 4]
+    assert "4 of 4 rows as predicted" in streams.err
+    assert set(tmp_path.iterdir()) == before
 
 
 @pytest.mark.loopback

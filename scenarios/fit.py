@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from agentsim.counts import plural
 from agentsim.session import Request, Session
 
 SECOND = 10**9
@@ -153,7 +154,8 @@ def as_toml(found: Fit, source: str) -> str:
         raise ValueError("no request of a main lane reports its usage")
     (provider, model), _ = max(found.models.items(), key=lambda item: (item[1], item[0]))
     lines = [
-        f"# Fitted to {found.requests:,} requests in {found.sessions:,} sessions. What a log cannot tell is a default.",
+        f"# Fitted to {plural(found.requests, 'request')} in {plural(found.sessions, 'session')}. "
+        "What a log cannot tell is a default.",
         f'story = """\n{_plain(source)}: an agent with the sizes, pauses and tool times of recorded sessions."""',
         "",
         "[model]",

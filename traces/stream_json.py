@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from agentsim.counts import plural
 from agentsim.session import Problem, Request, Session, Source
 from traces.assembly import MAIN, Assembly, read_each
 from traces.conventions import is_empty
@@ -139,7 +140,7 @@ def _session(path: str, seen: set[str]) -> Session:
     placeholders = sum(not request.output_final for request in assembly.requests)
     if placeholders:
         total = f"; {sums} for the main conversation by the result" if sums is not None else ""
-        reason = f"the output of {placeholders} messages is a placeholder{total}"
+        reason = f"the output of {plural(placeholders, 'message')} is a placeholder{total}"
         tally.problems.append(
             Problem(file=path, line=0, reason=reason, remedy="the session's log has the final counts", note=True)
         )

@@ -118,7 +118,7 @@ def _causes(diagnosis: Diagnosis, width: int) -> Lines:
         out.append(["  ", fit(name, label), f"{misses:>10} {cost:>10} ", (bar, Ink.BAD)])
     lost = totals.known_lost_cost
     share = f": {figures.per_cent(lost, totals.cost)} % of the bill" if totals.cost and lost is not None else ""
-    tokens = f"{figures.count(totals.lost_tokens)} tokens"
+    tokens = figures.plural(totals.lost_tokens, "token")
     out.append([(f"  in all {tokens}, {figures.money(lost)}{share}", Ink.STRONG)])
     return out
 

@@ -13,6 +13,7 @@ from agentsim.budget.globs import pattern, relative_path
 from agentsim.budget.limits import Budget, Limit, fits
 from agentsim.budget.measures import Counts, Measures, certain_causes, measure, together
 from agentsim.budget.recordings import Lines, Recording
+from agentsim.counts import plural
 from agentsim.diagnose import diagnose
 from agentsim.diagnose.never_read import CODE as NEVER_READ
 from agentsim.session import Problem
@@ -169,11 +170,11 @@ def _known(amount: int | None) -> Fraction | None:
 def _missing(budget: Budget, limit: Limit, measures: Measures) -> str | None:
     """What evidence is missing for a limit to hold; ``None`` when none is."""
     if measures.skipped > budget.allow_skipped:
-        lines = "1 line" if measures.skipped == 1 else f"{measures.skipped:,} lines"
+        lines = plural(measures.skipped, "line")
         return f"{lines} of the log could not be used; allow-skipped is {budget.allow_skipped}"
     if not measures.requests:
         return "no request in it"
-    of = f"{measures.requests:,} requests"
+    of = plural(measures.requests, "request")
     what = limit.metric if limit.kind == "max-growth" else limit.kind
     if what in ("max-cost", "cost", "max-input-equivalents", "input-equivalents"):
         if measures.unpriced:
@@ -187,7 +188,8 @@ def _missing(budget: Budget, limit: Limit, measures: Measures) -> str | None:
     if what == "min-hit-rate":
         return None if measures.total_input else "no input tokens are reported"
     if what == "max-lost-cost":
-        return f"no price is known for {measures.lost_unpriced:,} losses" if measures.lost_unpriced else None
+        lost = measures.lost_unpriced
+        return f"no price is known for {plural(lost, 'loss', 'losses')}" if lost else None
     if what == "forbid" and limit.cause == NEVER_READ and measures.unpriced:
         return f"no price is known for {measures.unpriced:,} of {of}: whether a write has a surcharge is not known"
     if limit.cause is not None and _number(measures.open_causes, limit.cause):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from agentsim.calibrate.fit import LEAST_RETURNS, MINUTE, Bin, Calibrated
+from agentsim.counts import plural
 from agentsim.providers import ProviderRules, rules_for
 
 
@@ -20,7 +21,7 @@ def override(found: Calibrated, day: date) -> str:
         raise ValueError("all that could be fitted agrees with the bundled rules")
     base = rules.provider
     lines = [
-        f"# Fitted to {found.returns:,} returns in {found.sessions:,} sessions. Give it with --rules.",
+        f"# Fitted to {plural(found.returns, 'return')} in {plural(found.sessions, 'session')}. Give it with --rules.",
         "",
         f'provider = "{base}"',
         'title = "fitted to own logs"',
@@ -52,7 +53,7 @@ def _lifetimes(found: Calibrated, rules: ProviderRules) -> list[Stated]:
         rule = "ttl" if rules.matching != "breakpoint" else "lives"
         rule += "_long" if life.tier == "1h" else "_short"
         source = (
-            f"fitted to own logs: {life.returns:,} returns, {life.wrong:,} against it; "
+            f"fitted to own logs: {plural(life.returns, 'return')}, {life.wrong:,} against it; "
             f"every lifetime from {life.least:.0f} s to {life.most:.0f} s fits as well"
         )
         confidence = "medium" if life.wrong * 20 <= life.returns else "low"
@@ -87,7 +88,7 @@ def _early_loss(found: Calibrated) -> list[Stated]:
             merged = [step for step in merged if step[0] != start]
             merged.append((start, percent))
     value = "[" + ", ".join(f"[{start}, {percent}]" for start, percent in merged) + "]"
-    source = f"fitted to own logs: histories lost before their lifetime ended, {counted:,} returns"
+    source = f"fitted to own logs: histories lost before their lifetime ended, {plural(counted, 'return')}"
     return [("early_loss", value, source, "low")]
 
 

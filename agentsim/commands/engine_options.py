@@ -77,7 +77,8 @@ def engine_failures() -> Iterator[None]:
     try:
         yield
     except WeightsError as error:
-        raise Failure(str(error)) from None
+        reason, _, remedy = str(error).partition("; ")
+        raise Failure(reason, remedy=remedy or "name another model, or leave --weights out") from None
     except DoesNotFit as error:
         remedy = "give a smaller --scale, or leave it out"
         raise Failure(str(error), remedy=remedy, code=ExitCode.USAGE) from None

@@ -25,7 +25,8 @@ def command(name: str | None, as_json: bool) -> ExitCode:
     try:
         kinds = [kind_of(each) for each in (NAMES if name is None else [name])]
     except PolicyError as error:
-        raise Failure(str(error), remedy="see 'agentsim policies'", code=ExitCode.USAGE) from None
+        reason, _, remedy = str(error).partition("; ")
+        raise Failure(reason, remedy=remedy or "see 'agentsim policies'", code=ExitCode.USAGE) from None
     if as_json:
         from agentsim.report.as_json import write_document
         from agentsim.report.comparison_json import policies_document

@@ -40,6 +40,7 @@ def command(
     to the provider and are never written. The exit code is 3 when COMMAND failed or the trace could not be written.
     """
     from agentsim.commands.endpoint_options import check_trace, need_extra, port_failure, tell_trace_failure
+    from agentsim.report.figures import plural
     from agentsim.report.notices import warn
     from agentsim.report.paper import Paper
 
@@ -71,12 +72,13 @@ def command(
     sessions.finish()
     failed = tell_trace_failure(sessions.failure, trace)
     if endpoint.recorder.unread:
-        warn(f"{endpoint.recorder.unread:,} exchanges passed that could not be understood; they are not in the trace")
+        passed = plural(endpoint.recorder.unread, "exchange")
+        warn(f"{passed} could not be understood; what was passed on is not in the trace")
     if failed is not ExitCode.OK:
         return failed
     if not sessions.requests:
         raise Failure("no request was recorded", remedy="see that the harness uses this endpoint")
-    warn(f"{sessions.requests:,} requests recorded in {trace}")
+    warn(f"{plural(sessions.requests, 'request')} recorded in {trace}")
     if status:
         warn(f"the command ended with {status}")
     return ExitCode.OK if not status else ExitCode.UNREADABLE

@@ -72,6 +72,7 @@ def command(
     sessions with bodies will do as well. Each file has a cache of its own. All capacities come out of one pass.
     """
     from agentsim.commands.inputs import check_path, unreadable
+    from agentsim.report.figures import plural
     from agentsim.report.notices import tell_problems, warn
     from agentsim.serving import load, serve
 
@@ -87,7 +88,7 @@ def command(
         raise unreadable(error, paths[0]) from error
     if not traces:
         raise Failure(
-            f"{without:,} requests, and no prompt of any: sizes alone cannot tell what they share",
+            f"{plural(without, 'request')}, and no prompt of any: sizes alone cannot tell what they share",
             file=paths[0],
             remedy="name a trace with block identities or a session with bodies",
         )
@@ -105,7 +106,7 @@ def command(
 
         write_serving(Paper.on(sys.stdout), served, engine=engine, page=page or rules.quantum, all=capacity is not None)
     if without:
-        warn(f"{without:,} requests without a prompt were left out")
+        warn(f"{plural(without, 'request')} without a prompt left out")
     tell_problems(problems)
     return ExitCode.UNREADABLE if strict and (without or any(not problem.note for problem in problems)) else ExitCode.OK
 

@@ -27,6 +27,7 @@ _UNITS = {"": 1, "b": 1} | {
     for end, base in (("", 1024), ("b", 1000), ("ib", 1024))
 }
 DEFAULT_TOKENS = 32_768
+OTHER_MODEL = "name another model, or leave it out for the one that is installed"
 
 
 class Bytes(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in click 8.4 alone
@@ -113,14 +114,18 @@ def _shape(
     if layers is None or heads is None or head_dim is None:
         raise Failure("the shape is not complete", remedy="give --layers, --heads and --head-dim", code=ExitCode.USAGE)
     if heads % (kv_heads or heads):
-        raise Failure(f"{heads} query heads cannot share {kv_heads} K/V heads evenly", code=ExitCode.USAGE)
+        reason = f"{heads} query heads cannot share {kv_heads} K/V heads evenly"
+        raise Failure(reason, remedy="give a --kv-heads that divides --heads", code=ExitCode.USAGE)
     return Shape(layers, heads, kv_heads or heads, head_dim, name="a model of this shape")
 
 
 def _from_file(model: str | None) -> Shape:
+    from agentsim.commands.inputs import check_path, unreadable
     from engine.lab.shape_files import shape_of
     from engine.weights.errors import WeightsError
 
+    if model is not None:
+        check_path(model)
     try:
         if model is None:
             from engine.weights.find import find_model
@@ -129,6 +134,6 @@ def _from_file(model: str | None) -> Shape:
         return shape_of(Path(model))
     except WeightsError as error:
         reason, _, remedy = str(error).partition("; ")
-        raise Failure(reason, remedy=remedy or None) from None
+        raise Failure(reason, remedy=remedy or OTHER_MODEL) from None
     except OSError as error:
-        raise Failure(error.strerror or str(error), file=model) from error
+        raise unreadable(error, model or "") from error

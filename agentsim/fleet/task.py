@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from agentsim.counts import plural
 from agentsim.diagnose import Diagnosis, diagnose
 from agentsim.fleet import tables
 from agentsim.fleet.folder import Note, Settings, keep
@@ -143,7 +144,8 @@ class _Work:
             saving = case.sums.cost - sums.cost if case.calibration.holds and sums.cost + case.sums.cost else None
             if sums.refused > case.sums.refused:
                 # Requests that a provider refuses cost nothing, which is not a saving.
-                saving, reason = None, f"the provider would refuse {sums.refused - case.sums.refused:,} requests"
+                refused = plural(sums.refused - case.sums.refused, "request")
+                saving, reason = None, f"the provider would refuse {refused}"
             self._add(
                 policy.spec,
                 tables.outcome(home, sums, start=start, end=end, saving=saving, applied=True, reason=reason, **facts),

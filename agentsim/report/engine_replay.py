@@ -41,7 +41,7 @@ def size(number: int) -> str:
         if value < 1024:
             break
         value, unit = value / 1024, larger
-    return f"{number:,} bytes" if unit == "bytes" else f"{value:.1f} {unit}"
+    return plural(number, "byte") if unit == "bytes" else f"{value:.1f} {unit}"
 
 
 def write_engine_replay(paper: Paper, replay: EngineReplay) -> None:
@@ -65,8 +65,8 @@ def _tokens(replay: EngineReplay) -> str:
         text = f"Tokens are drawn from the blocks' digests, {replay.scale:.4f} of their number."
     else:
         text = "Tokens are drawn from the blocks' digests, as many as were counted."
-    kept = "all that was computed" if replay.capacity is None else f"{replay.capacity:,} tokens"
-    return f"{text} The cache keeps {kept}, in pages of {replay.page} tokens."
+    kept = "all that was computed" if replay.capacity is None else plural(replay.capacity, "token")
+    return f"{text} The cache keeps {kept}, in pages of {plural(replay.page, 'token')}."
 
 
 def _cells(row: ReplayedRow) -> list[Span]:

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from agentsim import counts
 from agentsim.dates import EARLIEST, has_date
 from agentsim.money import format_dollars
 
 UNKNOWN = "–"
+plural = counts.plural  # what lies below the reports counts in the same words
 SECOND = 10**9
 _CENT_MATTERS = 10**12
 
@@ -17,11 +19,6 @@ _CENT_MATTERS = 10**12
 def count(number: int | None) -> str:
     """A count with thousands separators: ``280,420``."""
     return UNKNOWN if number is None else f"{number:,}"
-
-
-def plural(number: int, one: str, many: str | None = None) -> str:
-    """A count and what it counts: ``1 request``, ``14 requests``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def per_cent(part: int | None, whole: int | None, places: int = 2) -> str:

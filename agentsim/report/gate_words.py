@@ -80,7 +80,8 @@ def beyond(result: Result) -> str:
     if result.status != "broken" or result.actual is None or result.allowed is None:
         return ""
     if result.limit.kind == "min-hit-rate":
-        return f"{percent(result.allowed - result.actual)} points too low"
+        points = percent(result.allowed - result.actual)
+        return f"{points} {'point' if points == '1' else 'points'} too low"
     return f"{amount(result.limit, result.actual - result.allowed)} over"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from agentsim.report.figures import plural
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.plots import short
 from agentsim.report.table import Column, write_table
@@ -84,8 +85,8 @@ def write_granularity(paper: Paper, rows: Sequence[Weighed], document: int, pref
         if row.seconds is not None:
             line.append((short(row.seconds), Style.GOOD if row.seconds == best else Style.PLAIN))
         lines.append(line)
-    common = "prefixes that end anywhere" if prefix is None else f"{prefix:,} tokens in common"
-    paper.paragraph((f"A document of {document:,} tokens, then requests with {common}", Style.STRONG))
+    common = "prefixes that end anywhere" if prefix is None else f"{plural(prefix, 'token')} in common"
+    paper.paragraph((f"A document of {plural(document, 'token')}, then requests with {common}", Style.STRONG))
     write_table(paper, columns, lines)
     paper.line()
     note = (

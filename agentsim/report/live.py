@@ -25,7 +25,8 @@ _COLUMNS = (
 def write_plan(paper: Paper, plan: Plan, host: str, lasts: str) -> None:
     """Write what would be sent."""
     requests = figures.plural(len(plan.requests), "request")
-    paper.line((f"{requests} to {host}", Style.STRONG), f", {plan.tokens:,} tokens of input as recorded")
+    tokens = figures.plural(plan.tokens, "token")
+    paper.line((f"{requests} to {host}", Style.STRONG), f", {tokens} of input as recorded")
     paper.paragraph(_cost(plan), first=("  cost:      ",), rest=(" " * 13,))
     paper.line(f"  output:    at most {figures.plural(plan.output, 'token')}")
     paper.line(f"  gaps:      {lasts}")

@@ -53,5 +53,5 @@ class Progress:
         bar = "█" * full + "░" * (CELLS - full)
         if self._colour:
             bar = f"\x1b[36m{bar}\x1b[0m"
-        self._stream.write(f"{_TO_START}{self._label} {bar} {share:4.0%}")
+        self._stream.write(f"{_TO_START}{self._label} {bar} {share * 100:3.0f} %")
         self._stream.flush()

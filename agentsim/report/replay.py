@@ -153,7 +153,7 @@ def write_story(paper: Paper, verdict: Verdict, fix: str | None, *, content: boo
                 if text is not None:
                     _labelled(paper, rule, label, text)
         price = f", {figures.money(verdict.lost_cost)} more than reading them" if verdict.lost_cost is not None else ""
-        paper.paragraph(f"lost {figures.count(verdict.lost)} tokens{price}", first=rule, rest=rule)
+        paper.paragraph(f"lost {figures.plural(verdict.lost, 'token')}{price}", first=rule, rest=rule)
     elif verdict.place is not None:
         _labelled(paper, rule, "first change", where(verdict.place))
     if verdict.alternatives:

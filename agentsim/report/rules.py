@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentsim import __version__
+from agentsim.report.figures import plural
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import Column, write_table
 
@@ -75,7 +76,8 @@ def write_provider(
             paper.paragraph((names, Style.FAINT), first=first, rest=["      "])
     paper.line()
     unstated = len(plain.figures) - len(stated)
-    paper.paragraph((f"{unstated} rules are not stated and do nothing; --json lists them, too.", Style.FAINT))
+    rules = plural(unstated, "rule is not stated and does", "rules are not stated and do")
+    paper.paragraph((f"{rules} nothing; --json lists all.", Style.FAINT))
 
 
 def _write_figures(paper: Paper, figures: Iterable[Figure]) -> None:

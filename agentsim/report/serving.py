@@ -34,11 +34,13 @@ def write_serving(paper: Paper, traces: Sequence[Served], *, engine: str, page: 
 
 
 def _write(paper: Paper, served: Served, engine: str, page: int, all: bool) -> None:
+    blocks = figures.plural(served.blocks, "block")
     paper.paragraph(
         (served.name, Style.STRONG),
-        f" · {served.format} · {figures.plural(served.requests, 'request')}, {figures.count(served.blocks)} blocks",
+        f" · {served.format} · {figures.plural(served.requests, 'request')}, {blocks}",
     )
-    measured = "" if served.measured == served.requests else f" of the last {served.measured:,} requests"
+    last = figures.plural(served.measured, "request")
+    measured = "" if served.measured == served.requests else f" of the last {last}"
     paper.paragraph(
         f"{engine}, pages of {figures.plural(page, 'token')} · {figures.count(served.tokens)} input tokens{measured}"
     )

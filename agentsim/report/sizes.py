@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agentsim.report.figures import plural
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import Column, write_table
 
@@ -30,7 +31,8 @@ def write_size(paper: Paper, shape: Shape, tokens: int, bits: int, memory: int |
     paper.line((shape.name, Style.STRONG))
     paper.paragraph(_about(shape), first=["  "], rest=["  "])
     paper.paragraph(
-        f"One token takes {token_bytes(shape, bits):,} bytes in all layers; a session of {tokens:,} tokens "
+        f"One token takes {plural(token_bytes(shape, bits), 'byte')} in all layers; "
+        f"a session of {plural(tokens, 'token')} "
         f"{binary(kv_bytes(shape, tokens, bits))}, {bits} bits a number.",
         first=["  "],
         rest=["  "],
@@ -45,12 +47,17 @@ def write_size(paper: Paper, shape: Shape, tokens: int, bits: int, memory: int |
             row.append(f"{sessions_in(memory, kv_bytes(shape, length, bits)):,}")
     write_table(paper, columns, rows, indent=2)
     paper.line()
-    paper.paragraph((f"A session of {tokens:,} tokens, built or kept otherwise", Style.NAME), first=["  "], rest=["  "])
+    otherwise = f"A session of {plural(tokens, 'token')}, built or kept otherwise"
+    paper.paragraph((otherwise, Style.NAME), first=["  "], rest=["  "])
     others = alternatives(shape, tokens, bits, window)
     columns = [Column("way", "<"), Column("one session"), Column("share")]
     whole = others[0].bytes
     rows = [
-        [(each.name, Style.STRONG if each.is_model else Style.PLAIN), binary(each.bytes), f"{each.bytes / whole:.0%}"]
+        [
+            (each.name, Style.STRONG if each.is_model else Style.PLAIN),
+            binary(each.bytes),
+            f"{each.bytes / whole * 100:.0f} %",
+        ]
         for each in others
     ]
     if memory is not None:
@@ -107,12 +114,13 @@ def size_document(shape: Shape, tokens: int, bits: int, memory: int | None, wind
 
 def _about(shape: Shape) -> str:
     if shape.latent:
-        kept = f"one vector of {shape.latent} numbers for a token and layer"
+        kept = f"one vector of {plural(shape.latent, 'number')} for a token and layer"
     else:
-        kept = f"{shape.kv_heads} K/V heads of {shape.head_dim} for {shape.heads} query heads"
-    parts = [f"{shape.layers} layers that keep K/V", kept]
+        kv_heads, heads = plural(shape.kv_heads, "K/V head"), plural(shape.heads, "query head")
+        kept = f"{kv_heads} of {shape.head_dim} for {heads}"
+    parts = [f"{plural(shape.layers, 'layer that keeps', 'layers that keep')} K/V", kept]
     if shape.window_layers:
-        parts.append(f"{shape.window_layers} of them for the last {shape.window:,} tokens alone")
+        parts.append(f"{shape.window_layers} of them for the last {plural(shape.window, 'token')} alone")
     if shape.context:
-        parts.append(f"a context of {shape.context:,} tokens")
+        parts.append(f"a context of {plural(shape.context, 'token')}")
     return ", ".join(parts) + "."

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentsim.counts import plural
 from agentsim.policies import Policy, every_policy, parse
 from agentsim.session import Session
 from agentsim.whatif.calibration import Calibration
@@ -208,7 +209,7 @@ class _Trial:
         sums, changed = self.run([policy])
         if sums.refused > self._recorded.refused:
             refused = sums.refused - self._recorded.refused
-            return Left(name=policy.spec, reason=f"the provider would refuse {refused:,} requests")
+            return Left(name=policy.spec, reason=f"the provider would refuse {plural(refused, 'request')}")
         saving, equivalents = self.savings(sums)
         return Outcome(policy=policy, sums=sums, changed=changed, saving=saving, saving_equivalents=equivalents)
 

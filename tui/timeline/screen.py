@@ -102,7 +102,7 @@ class TimelineScreen(Page):
         verdict = self.shown.verdicts[event.index]
         rows: list[list[Piece]] = [[self.axis.lifetimes.sentence(event.index)]]
         if verdict.kind == "miss":
-            lost = f", {figures.count(verdict.lost)} tokens, {figures.money(verdict.lost_cost)}"
+            lost = f", {figures.plural(verdict.lost, 'token')}, {figures.money(verdict.lost_cost)}"
             rows.append([(f"✗ {verdict.cause}: {headline(verdict)}", Ink.BAD), lost])
         self.query_one("#says", Static).update(lines(rows))
         if self.shown is self.recorded:

@@ -497,7 +497,7 @@ class TraceScreen(Page):
         self.grid.show(self.rows, line)
         self._head()
         for number, verdict in fresh[-3:]:
-            lost = f"lost {figures.count(verdict.lost)} tokens, {figures.money(verdict.lost_cost)}"
+            lost = f"lost {figures.plural(verdict.lost, 'token')}, {figures.money(verdict.lost_cost)}"
             self.notify(
                 clean(f"#{number} {headline(verdict)}: {lost}"),
                 title=f"MISS {verdict.cause or ''}",

@@ -93,7 +93,7 @@ class Story:
             price = ""
             if verdict.lost_cost is not None:
                 price = f", {figures.money(verdict.lost_cost)} more than reading them"
-            lines += _labelled("lost", f"{figures.count(verdict.lost)} tokens{price}")
+            lines += _labelled("lost", f"{figures.plural(verdict.lost, 'token')}{price}")
         elif verdict.place is not None:
             lines += _labelled("first change", where(verdict.place))
         said = provider_says(row.request)

@@ -45,6 +45,30 @@ def test_bits(capsys: pytest.CaptureFixture[str]) -> None:
     assert sixteen == 2 * eight  # type: ignore[operator]
 
 
+def test_one_of_each_is_no_plural_and_shares_have_their_space(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["size", "--layers", "1", "--heads", "1", "--head-dim", "8", "--tokens", "1"]) == ExitCode.OK
+    text = " ".join(capsys.readouterr().out.split())
+    assert "1 layer that keeps K/V, 1 K/V head of 8 for 1 query head" in text
+    assert "a session of 1 token 32 bytes" in text  # a key and a value of eight numbers, two bytes each
+    assert " 100 %" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (["no-such-file.gguf"], "check the spelling"),
+        (["no-such-folder/x.gguf"], "there is no folder no-such-folder"),
+        (
+            ["--layers", "2", "--heads", "9", "--kv-heads", "4", "--head-dim", "8"],
+            "give a --kv-heads that divides --heads",
+        ),
+    ],
+)
+def test_an_error_says_what_to_do(capsys: pytest.CaptureFixture[str], arguments: list[str], remedy: str) -> None:
+    assert main(["size", *arguments]) != ExitCode.OK
+    assert capsys.readouterr().err.endswith(f"; {remedy}\n")
+
+
 def test_a_file_on_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "config.json"
     settings = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "hidden_size": 4_096,
@@ -55,7 +79,7 @@ def test_a_file_on_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "\x1b" not in text
     assert "131,072 bytes" in text
     assert re.search(r"8,192 +1 GiB +10", text)
-    assert re.search(r"MQA +128 MiB +12% +80", text)
+    assert re.search(r"MQA +128 MiB +12 % +80", text)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_a_bar_is_drawn_for_a_person_and_erased(monkeypatch: pytest.MonkeyPatch)
         bar(1, 2)
         bar(0, 0)
     # Half of thirty cells.
-    assert stream.getvalue() == "\rreading " + "█" * 15 + "░" * 15 + "  50%" + "\r\x1b[K"
+    assert stream.getvalue() == "\rreading " + "█" * 15 + "░" * 15 + "  50 %" + "\r\x1b[K"
 
 
 def test_short_work_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,9 @@
 """How fast the app is: first paint of the real program on a pseudo-terminal, large tables, filters, keys.
 
-    python -m benchmarks.tui [--rounds 5]
+    python -m benchmarks.tui [--rounds 5] [--folder LOGS]
 
 Sessions of any size are made in memory; what is timed is the app, from its start to the first frame that holds rows.
+A folder of logs (``benchmarks.logs_corpus`` makes one) tells how long keys wait while its sessions are listed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import asyncio
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import statistics
@@ -139,6 +141,10 @@ class Terminal:
         select.select([self.file], [], [], 5)
         return time.perf_counter() - began
 
+    def read(self, seconds: float) -> bytes:
+        """What is written until something comes; nothing where nothing does."""
+        return os.read(self.file, 65536) if select.select([self.file], [], [], seconds)[0] else b""
+
     def end(self) -> None:
         """End the program."""
         os.kill(self.pid, signal.SIGKILL)
@@ -176,12 +182,63 @@ def start_up(rounds: int) -> None:
     print(f"a key answered        {times[15] * 1000:.1f} ms median, {times[28] * 1000:.1f} ms 95th percentile")
 
 
+_MARK = re.compile("▌(?:\x1b\\[[0-9;]*m)*( |●)".encode())
+_HEADING = re.compile(" · sessions(?:\x1b\\[[0-9;]*m| )*(█|░|)".encode())
+
+
+def while_listing(folder: str) -> tuple[list[float], float]:
+    """Seconds from each key to its answer while the sessions of a folder are listed, and until all are there.
+
+    The key is the space bar, which marks the session under the cursor and unmarks it: its answer shows on the line of
+    the cursor alone, whatever else is drawn meanwhile.
+    """
+    terminal = Terminal([folder])
+    try:
+        terminal.until("▌".encode())
+        os.write(terminal.file, b"j")  # from now on the cursor stays with its session
+        seen, before, shown, pressed = b"", b" ", b" ", 0.0
+        times: list[float] = []
+        pause = time.perf_counter() + 0.1
+        while True:
+            seen = seen[-4096:] + terminal.read(0.002)
+            now = time.perf_counter()
+            shown = (_MARK.findall(seen) or [shown])[-1]
+            if pressed and shown != before:
+                times.append(now - pressed)
+                pressed, pause = 0.0, now + 0.005 + 0.003 * (len(times) % 10)
+            bar = _HEADING.findall(seen)
+            if bar and not bar[-1]:
+                return times, now - terminal.began
+            if now > terminal.began + 60:
+                raise TimeoutError("the sessions were not listed in 60 s")
+            if not pressed and now > pause:
+                before, pressed = shown, time.perf_counter()
+                os.write(terminal.file, b" ")
+    finally:
+        terminal.end()
+
+
+def keys_while_listing(folder: str, rounds: int) -> None:
+    """Print how long keys wait while a folder is listed."""
+    runs = [while_listing(folder) for _ in range(rounds)]
+    times = sorted(seconds for keys, _ in runs for seconds in keys)
+    last = len(times) - 1
+    print(
+        f"while listing         {times[last // 2] * 1000:.1f} ms median, {times[last * 99 // 100] * 1000:.1f} ms 99th "
+        f"percentile, {times[last] * 1000:.1f} ms worst of {len(times)} keys"
+    )
+    print(f"all sessions listed   {statistics.median(took for _, took in runs):.2f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, nargs="*", default=[1_000, 100_000, 1_000_000])
+    parser.add_argument("--folder", help="logs to list")
     options = parser.parse_args()
     start_up(options.rounds)
+    if options.folder:
+        keys_while_listing(options.folder, options.rounds)
     for count in options.rows:
         diagnosis = large(count)
         times = [asyncio.run(paint(diagnosis)) for _ in range(max(options.rounds // 2, 1))]

@@ -22,6 +22,8 @@ from agentsim.report.clean import display_width
 from tui.ink import INK_CLASSES, INK_CSS, Ink, Piece, fit, parts, strip
 
 GAP = "  "
+MOST_DRAWN = 500
+"""Lines that are kept as they were drawn."""
 
 
 class Column(NamedTuple):
@@ -126,6 +128,8 @@ class Grid(ScrollView, can_focus=True):
         self.sorted_by: str | None = None
         self.descending = False
         self._shown: list[tuple[int, int]] = []
+        self._layout: tuple[tuple[Column, ...], list[tuple[int, int]]] = ((), [])
+        self._drawn: dict[tuple[object, ...], Strip] = {}
 
     def show(self, rows: Rows, cursor: int = 0) -> None:
         """Show other rows, with the cursor on a line."""
@@ -156,12 +160,21 @@ class Grid(ScrollView, can_focus=True):
         line = self.scroll_offset.y + y - 1
         if line >= len(self.rows):
             return Strip.blank(width, self.rich_style)
-        base = self.rich_style
-        if line == self.cursor:
-            base += self.get_component_rich_style("grid--cursor", partial=True)
         cells = self.rows.cells(line)
-        mark = "▌" if line == self.cursor else " "
-        segments = [Segment(mark, base)]
+        # Most lines look as they did when the screen was last drawn.
+        key = (width, line == self.cursor, self.has_focus, *cells)
+        drawn = self._drawn.get(key)
+        if drawn is None:
+            if len(self._drawn) >= MOST_DRAWN:
+                self._drawn.clear()
+            drawn = self._drawn[key] = self._line(cells, width, line == self.cursor)
+        return drawn
+
+    def _line(self, cells: Sequence[Piece], width: int, chosen: bool) -> Strip:
+        base = self.rich_style
+        if chosen:
+            base += self.get_component_rich_style("grid--cursor", partial=True)
+        segments = [Segment("▌" if chosen else " ", base)]
         if len(cells) == 1:
             text, ink = parts(cells[0])
             segments.append(Segment(fit(text, max(width - 1, 0)), base + self._ink(ink)))
@@ -172,7 +185,7 @@ class Grid(ScrollView, can_focus=True):
                 segments.append(Segment(GAP, base))
             align = self.rows.columns[index].align
             # Faint text would vanish on the cursor's ground.
-            plain = ink is Ink.PLAIN or (ink is Ink.FAINT and line == self.cursor)
+            plain = ink is Ink.PLAIN or (ink is Ink.FAINT and chosen)
             segments.append(Segment(fit(text, room, align), base if plain else base + self._ink(ink)))
         return strip(segments, width, base)
 
@@ -194,6 +207,7 @@ class Grid(ScrollView, can_focus=True):
 
     def _measure(self) -> None:
         """Choose the columns that fit, and how far the lines can be scrolled."""
+        before = self._layout
         columns = self.rows.columns
         # The scroll bar takes its cell only once the size is known: reckon with it at once.
         bar = self.styles.scrollbar_size_vertical if len(self.rows) + 1 > self.size.height else 0
@@ -212,6 +226,9 @@ class Grid(ScrollView, can_focus=True):
         left = max(room - taken(), 0)
         growing = [i for i in shown if columns[i].grows]
         self._shown = [(i, columns[i].width + (left // len(growing) if columns[i].grows else 0)) for i in shown]
+        self._layout = (tuple(columns), self._shown)
+        if self._layout != before:
+            self._drawn.clear()
         self.virtual_size = Size(width, len(self.rows) + 1)
 
     def on_resize(self, event: events.Resize) -> None:
@@ -221,6 +238,7 @@ class Grid(ScrollView, can_focus=True):
 
     def notify_style_update(self) -> None:
         """Draw anew in another theme."""
+        self._drawn.clear()
         super().notify_style_update()
         self.refresh()
 

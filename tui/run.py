@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -28,6 +29,8 @@ def run(paths: tuple[str, ...], *, session: str | None = None, follow: bool = Fa
         )
     # Workers reckon in threads; a key must not wait for as long as Python lets them run by default.
     sys.setswitchinterval(SWITCH)
+    # What is loaded by now stays; looking through it again and again for garbage would only delay keys.
+    gc.freeze()
     app = AgentsimApp(Launch(paths=paths, session=session, follow=follow, memory_file=state.path()))
     code = app.run()
     if app.failure is not None:

@@ -19,7 +19,8 @@ from agentsim.sums import known_sum
 from tui.grid import Grid
 from tui.ink import Ink, Piece, safe
 from tui.page import Document, Heading, Page
-from tui.picker.gather import Line, gather, line_of
+from tui.picker.apart import Gathering
+from tui.picker.gather import Line, line_of
 from tui.picker.rows import SORTS, SessionRows
 from tui.search_bar import SearchBar
 
@@ -83,6 +84,7 @@ class PickerScreen(Page):
         self._ready = {line_of(diagnosis).key: diagnosis for diagnosis in diagnoses}
         self._compare_with = compare_with
         self.rows = SessionRows()
+        self._gathering = Gathering(paths)
         self._progress = (0, 0)
         self._problems: Sequence[Problem] = ()
         self._finished = False
@@ -162,9 +164,13 @@ class PickerScreen(Page):
             self.post_message(self.Gathered(lines, done, total))
             return True
 
-        problems = gather(self._paths, tell)
+        problems = self._gathering.run(tell)
         if not worker.is_cancelled:
             self.post_message(self.Finished(problems))
+
+    def on_unmount(self) -> None:
+        """Nobody waits for the rest any more."""
+        self._gathering.stop()
 
     def on_picker_screen_gathered(self, event: Gathered) -> None:
         """Put sessions into the list; the cursor stays on its session once a person has moved it."""

@@ -72,6 +72,16 @@ class LaneState:
         self._first_message = first_message(call.prompt)
         self._blocks = None
 
+    def cut_short(self, id: str, end: int) -> None:
+        """Where this request is the lane's last, it ended already then."""
+        last = self.last
+        if last is None or last.id != id or last.call.end is None or last.call.end <= end:
+            return
+        call = msgspec.structs.replace(last.call, end=end)
+        self.last = Known(id, call, last.prompt)
+        if self.last_ordinary is last:
+            self.last_ordinary = self.last
+
     def in_flight_at(self, start: int | None) -> bool:
         """Whether the lane's last request had not ended at this time."""
         end = self.last.call.end if self.last is not None else None

@@ -67,7 +67,7 @@ class Conversation:
         self._prompts: OrderedDict[tuple[str, bytes], Prompt] = OrderedDict()
         self._ids: dict[str, int] = {}
         self._used: set[str] = set()
-        self._lane_of_id: OrderedDict[str, str] = OrderedDict()
+        self._lane_of_id: OrderedDict[str, LaneState] = OrderedDict()
 
     def before(self, model: str, first: bytes) -> Prompt | None:
         """The last prompt of the conversation that begins with this first message, as raw JSON."""
@@ -85,7 +85,7 @@ class Conversation:
         """The lane of a request that arrives now."""
         place = self._lanes.place(call)
         state = place.lane_state
-        self._lane_of_id[id] = state.lane.id
+        self._lane_of_id[id] = state
         if len(self._lane_of_id) > KEPT_PROMPTS:
             self._lane_of_id.popitem(last=False)
         return Placed(
@@ -141,9 +141,13 @@ class Conversation:
         lane = self._lanes.continued(call)
         return None if lane is None else lane.id
 
-    def lane_of_request(self, id: str) -> str | None:
-        """The lane of a request that was placed not long ago."""
-        return self._lane_of_id.get(id)
+    def cut_short(self, id: str, now: int) -> str | None:
+        """The lane of a request that was placed not long ago and ends now: it is free for the next one."""
+        state = self._lane_of_id.get(id)
+        if state is None:
+            return None
+        state.cut_short(id, now)
+        return state.lane.id
 
     def header(self) -> Session:
         """The session without its requests: what is known of it by now."""

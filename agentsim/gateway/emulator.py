@@ -225,10 +225,11 @@ class Emulator:
         )
 
     def interrupted(self, answer: Answer, conversation: Conversation) -> None:
-        """The client went away before the answer's end."""
-        lane = conversation.lane_of_request(answer.id)
+        """The client went away before the answer's end, or cancelled it."""
+        now = max(self.clock(), answer.time)
+        lane = conversation.cut_short(answer.id, now)
         if lane is not None:
-            self.sessions.tell(conversation, marker("interrupted", lane, max(self.clock(), answer.time)))
+            self.sessions.tell(conversation, marker("interrupted", lane, now))
 
     def clock(self) -> int:
         """The time by the emulated clock, in nanoseconds UTC."""

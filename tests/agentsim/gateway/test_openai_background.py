@@ -106,6 +106,19 @@ def test_it_is_cancelled_once_and_for_all(tmp_path: Path) -> None:
 
 
 @loopback
+def test_the_lane_of_a_cancelled_answer_is_free(tmp_path: Path) -> None:
+    with serving(tmp_path, replier=SCRIPT, pace=Pace.of(0, 5)) as served, served.openai() as client:
+        first = client.responses.create(model=MODEL, input=WORDS, background=True)  # fifteen seconds long
+        client.responses.cancel(first.id)
+        told = [{"role": "user", "content": WORDS}, {"role": "user", "content": "Something else, please."}]
+        second = client.responses.create(model=MODEL, input=told, background=True)
+        client.responses.cancel(second.id)
+    (session,) = served.sessions()
+    assert [request.lane for request in session.requests] == ["main", "main"]
+    assert session.requests[1].parent == first.id
+
+
+@loopback
 def test_whoever_cancels_too_late_is_told_how_it_ended(tmp_path: Path) -> None:
     with serving(tmp_path, replier=SCRIPT) as served, served.openai() as client:
         first = client.responses.create(model=MODEL, input="go", background=True)

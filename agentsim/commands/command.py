@@ -9,6 +9,9 @@ import click
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+WIDEST = 80
+"""Cells of a line of help."""
+
 Example = tuple[str, str]
 """A command line and what it is good for."""
 
@@ -32,7 +35,18 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[Example]) 
     if examples:
         with formatter.section("Examples"):
             for line, purpose in examples:
-                formatter.write(f"  {line}\n      {purpose}\n")
+                formatter.write(f"  {_folded(line)}\n      {purpose}\n")
+
+
+def _folded(line: str) -> str:
+    """A command line as a shell takes it on several lines, where it is too long for one: parted before its options."""
+    first, *options = line.split(" --")
+    lines = [first]
+    for option in options:
+        if len(lines[-1]) + len(option) > WIDEST - len("   -- \\"):
+            lines.append(" ")
+        lines[-1] += f" --{option}"
+    return " \\\n  ".join(lines)
 
 
 class Decorator(Protocol):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -11,6 +12,7 @@ import pytest
 
 from agentsim import __version__
 from agentsim.cli import COMMANDS, EXAMPLES, main, program
+from agentsim.report.clean import display_width
 from agentsim.report.exits import ExitCode
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +45,20 @@ def test_each_command_has_examples_and_the_help_that_the_list_shows(
     assert main([name, "--help"]) == ExitCode.OK
     text = capsys.readouterr().out
     assert f"  agentsim {name}" in text.split("Options:")[0] or f"agentsim {name} " in text.split("Options:")[0]
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_no_line_of_help_is_wider_than_eighty_columns(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([name, "--help"] if name else ["--help"]) == ExitCode.OK
+    text = capsys.readouterr().out
+    assert [line for line in text.splitlines() if display_width(line) > 80] == []
+    # What is parted for the screen is one command for a shell.
+    joined = re.sub(r" +\\\n +", " ", text)
+    for line, _ in import_module(f"agentsim.commands.{name}").EXAMPLES if name else EXAMPLES:
+        assert f"  {line}\n" in joined
 
 
 def test_every_command_of_the_examples_exists() -> None:

@@ -95,7 +95,9 @@ def command(
         remedy = "record it with 'agentsim record', without --fingerprint"
         raise Failure(f"it cannot be sent: {error}", file=paths[0], remedy=remedy) from None
     except ValueError as error:
-        raise Failure(str(error), remedy="see --provider; 'agentsim providers' lists them", code=ExitCode.USAGE) from None
+        raise Failure(
+            str(error), remedy="see --provider; 'agentsim providers' lists them", code=ExitCode.USAGE
+        ) from None
     tell_problems(problems, listed_by="'agentsim replay --json'")
     write_plan(paper, plan, account.host, _gaps(plan, speed))
     if not live:

@@ -62,9 +62,7 @@ def _check_run(_ctx: click.Context, _option: click.Parameter, value: str | None)
     callback=_check_run,
     help="What its documents begin with.  [default: random]",
 )
-@click.option(
-    "--out", metavar="FILE", type=FILE, help="Write JSON lines there, as answers come ('-': stdout)."
-)
+@click.option("--out", metavar="FILE", type=FILE, help="Write JSON lines there, as answers come ('-': stdout).")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 def command(
     provider: Api,

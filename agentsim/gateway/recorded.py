@@ -51,14 +51,43 @@ class Recording:
     def _take(self, session: Session) -> None:
         last: dict[str, Request] = {}
         by_id: dict[str, Request] = {}
+        turns: dict[str, int] = {}
+        """How many times the assistant had spoken before a request, summed up or not."""
+        summed: dict[str, int] = {}
+        """By lane: how many of them a summary stands for."""
         for request in session.requests:
-            parent = by_id.get(request.parent or "") or last.get(request.lane)
+            before = last.get(request.lane)
+            parent = by_id.get(request.parent or "") or before
             by_id[request.id] = last[request.lane] = request
-            if parent is not None and parent.prompt is not None and request.prompt is not None:
+            if request.prompt is None:
+                continue
+            summary = None if before is None or before.purpose != "summary" else _summary(before, request.prompt)
+            if before is not None and summary is not None:
+                summed[request.lane] = turns.get(before.id, 0)
+                self._keep(before, summary, summed[request.lane])
+            turns[request.id] = summed.get(request.lane, 0) + _turns(request.prompt)
+            if parent is not None and parent.prompt is not None:
                 reply = _reply(parent, request.prompt)
                 if reply is not None:
-                    self._by_prompt.setdefault(parent.prompt.digest, reply)
-                    self._by_turn.setdefault((parent.purpose, _turns(parent.prompt)), reply)
+                    self._keep(parent, reply, turns.get(parent.id, 0))
+
+    def _keep(self, request: Request, reply: Reply, turn: int) -> None:
+        assert request.prompt is not None
+        self._by_prompt.setdefault(request.prompt.digest, reply)
+        self._by_turn.setdefault((request.purpose, turn), reply)
+
+
+def _summary(request: Request, later: Prompt) -> Reply | None:
+    """What was said to a request for a summary on the server, as the prompt after it holds it."""
+    if request.prompt is None:
+        return None
+    blocks = (later[at] for at in range(later.section_end("system"), len(later)))
+    text = next((block.text for block in blocks if block.kind == "compaction"), None)
+    if text is None:
+        return None
+    output = request.usage.output if request.usage is not None else None
+    said = (Say(text),)
+    return Reply(said, "end_turn", tokens_of(said, request.model) if output is None else output)
 
 
 def _reply(request: Request, later: Prompt) -> Reply | None:

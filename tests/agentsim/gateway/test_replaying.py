@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agentsim.bodies.sealed import opened
 from agentsim.gateway.recorded import OVER, NothingToReplay, Recording
 from agentsim.gateway.script import Call, Script, Turn
 from tests.agentsim.gateway.serving import BASH, MODEL, Served, serving
@@ -82,6 +83,37 @@ def test_responses_too(tmp_path: Path) -> None:
     (tmp_path / "two").mkdir()
     with serving(tmp_path / "two", replier=Recording(read_sessions([str(tmp_path / "one" / "trace.jsonl")]))) as served:
         assert run(served)[:2] == told[:2]
+
+
+def test_summaries_too(tmp_path: Path) -> None:
+    turns = (Turn(text="One."), Turn(text="Two."), Turn(text="Three."), Turn(text="Four."))
+    script = Script(turn=turns, summary="All went well up to turn ${turn}.")
+
+    def run(served: Served, opening: str) -> list[str]:
+        history: list[Any] = [{"role": "user", "content": opening}]
+        said = []
+        with served.openai() as client:
+            for turn in range(4):
+                answer = client.responses.create(model="gpt-5.1", input=history)
+                said.append(answer.output_text)
+                history += [*(item.to_dict() for item in answer.output), {"role": "user", "content": f"more {turn}"}]
+                if turn == 1:
+                    folded = client.responses.compact(model="gpt-5.1", input=history)
+                    history = [item.to_dict(warnings=False) for item in folded.output]
+                    summary = opened(folded.output[-1].encrypted_content)
+                    assert summary is not None
+                    said.append(summary.text)
+        return said
+
+    (tmp_path / "one").mkdir()
+    with serving(tmp_path / "one", replier=script) as served:
+        told = run(served, "go")
+    assert told == ["One.", "Two.", "All went well up to turn 3.", "Three.", "Four."]
+    sessions = list(read_sessions([str(served.trace)]))
+    for name, opening in (("two", "go"), ("three", "go on another day")):
+        (tmp_path / name).mkdir()
+        with serving(tmp_path / name, replier=Recording(sessions)) as served:
+            assert run(served, opening)[:4] == told[:4]
 
 
 def test_a_trace_without_words_cannot_be_replayed(tmp_path: Path) -> None:

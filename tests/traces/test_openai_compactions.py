@@ -65,8 +65,12 @@ def test_what_is_left_is_what_the_next_response_goes_on_from(tmp_path: Path) -> 
     assert diagnose(session).verdicts[-1].cause == "AS140"
 
 
-def test_a_summary_that_was_there_before_is_no_new_compaction(tmp_path: Path) -> None:
-    first = call(0, asked(SUMMARY, HISTORY[0]), said("r1", "a", 0, 3_800))
-    edited = call(20, asked(SUMMARY, user("another")), said("r2", "b", 3_780, 21))
-    (session,) = read(tmp_path, first, edited)
+@pytest.mark.parametrize("edited", [0, 2])
+def test_a_summary_that_was_there_before_is_no_new_compaction(tmp_path: Path, edited: int) -> None:
+    items = [HISTORY[0], SUMMARY, HISTORY[2], HISTORY[4], HISTORY[6]]
+    first = call(0, asked(*items), said("r1", "a", 0, 3_800))
+    items[edited] = user("another")
+    second = call(20, asked(*items), said("r2", "b", 3_600, 200))
+    (session,) = read(tmp_path, first, second)
+    assert [request.lane for request in session.requests] == ["main", "main"]
     assert not session.events

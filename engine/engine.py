@@ -46,8 +46,8 @@ class Engine:
 
     ``pages`` of ``page_size`` tokens are all the K/V memory there is, ``host_pages`` what the host lends. ``lifetime``
     imposes the lifetime of a provider on cached blocks, in the units of the starts that requests are submitted with.
-    ``settings`` is part of the identity of all blocks, for whatever else changes keys and values. ``paranoid`` checks
-    all books after every step.
+    ``settings`` is part of the identity of all blocks, for whatever else changes keys and values. ``await_prefixes``
+    lets a sequence wait for blocks that another one is computing. ``paranoid`` checks all books after every step.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class Engine:
         step_tokens: int = 512,
         step_sequences: int = 16,
         keep_generated: bool = True,
+        await_prefixes: bool = False,
         settings: bytes = b"",
         clock: Clock = time.perf_counter_ns,
         paranoid: bool = False,
@@ -77,7 +78,11 @@ class Engine:
         self.pool = PagePool(pages, page_size, self.mover)
         self.cache = PrefixCache(self.pool, host_slots=host_pages, lifetime=lifetime, enabled=prefix_cache)
         self.scheduler = Scheduler(
-            self.cache, step_tokens=step_tokens, step_sequences=step_sequences, keep_generated=keep_generated
+            self.cache,
+            step_tokens=step_tokens,
+            step_sequences=step_sequences,
+            keep_generated=keep_generated,
+            await_prefixes=await_prefixes,
         )
         self._clock = clock
         self._serial = 0
@@ -152,11 +157,32 @@ class Engine:
 
         When the pass raises, nothing has happened but that pages were given out, and the step can be tried again.
         """
+        shares = self._plan()
+        if shares:
+            self._compute(shares)
+        return [share.sequence for share in shares if share.sequence.is_over]
+
+    def step_apart(self) -> list[tuple[Sequence, Exception]]:
+        """A step in which every sequence has a pass of its own: for when a pass over all of them raised.
+
+        A sequence whose own pass raises is dropped, the others go on. Returns those dropped, with what was raised.
+        """
+        dropped: list[tuple[Sequence, Exception]] = []
+        for share in self._plan():
+            try:
+                self._compute([share])
+            except Exception as error:  # whatever is wrong with this one is nothing to the others
+                self.abort(share.sequence)
+                dropped.append((share.sequence, error))
+        return dropped
+
+    def _plan(self) -> list[Share]:
         shares = self.scheduler.plan()
-        if not shares:
-            if not self.is_idle:
-                raise AssertionError("nothing can run: the pages do not suffice")
-            return []
+        if not shares and not self.is_idle:
+            raise AssertionError("nothing can run: the pages do not suffice")
+        return shares
+
+    def _compute(self, shares: list[Share]) -> None:
         batch = Batch.of([_piece(share) for share in shares], self.page_size, self.model.device)
         logits = self.model.forward(batch, self.kv)
         tokens = self._choose([share.sequence for share in shares if share.samples], logits)
@@ -164,7 +190,6 @@ class Engine:
         self.steps += 1
         if self.paranoid:
             self.scheduler.check_integrity()
-        return [share.sequence for share in shares if share.sequence.is_over]
 
     def run(self) -> list[Sequence]:
         """Step until nothing is left to do. Returns the sequences finished, in the order in which they were."""

@@ -35,10 +35,18 @@ class Scheduler:
 
     ``step_tokens`` is the budget of a step, ``step_sequences`` how many sequences may run at once.
     ``keep_generated=False`` keeps no block that holds a generated token, as a cache of prompts alone would.
+    ``await_prefixes`` admits nobody while someone who runs is still computing blocks of the same prompt: it then reads
+    them, as if the two had come one after the other, where both would have computed them side by side.
     """
 
     def __init__(
-        self, cache: PrefixCache, *, step_tokens: int = 512, step_sequences: int = 16, keep_generated: bool = True
+        self,
+        cache: PrefixCache,
+        *,
+        step_tokens: int = 512,
+        step_sequences: int = 16,
+        keep_generated: bool = True,
+        await_prefixes: bool = False,
     ) -> None:
         if step_tokens < 1 or step_sequences < 1:
             raise ValueError("a step has room for at least one token of one sequence")
@@ -46,6 +54,7 @@ class Scheduler:
         self.step_tokens = step_tokens
         self.step_sequences = step_sequences
         self.keep_generated = keep_generated
+        self.await_prefixes = await_prefixes
         self.waiting: deque[Sequence] = deque()
         self.running: list[Sequence] = []
         """In the order in which they were admitted."""
@@ -156,6 +165,8 @@ class Scheduler:
         tokens = len(sequence.chain)
         # The last token is always computed: its scores say what comes next.
         match = cache.match(sequence.chain, tokens - 1, sequence.start)
+        if self.await_prefixes and self._is_coming(sequence, len(match.places)):
+            return False
         fresh = cache.pool.pages_for(tokens) - len(match.places)
         # A spare page for each that runs, or the newcomer would be thrown out again at once.
         if not cache.has_room(match, fresh + len(self.running)):
@@ -170,6 +181,18 @@ class Scheduler:
             sequence.reused = sequence.computed
             sequence.restored = len(match.restored) * cache.pool.page_size
         return True
+
+    def _is_coming(self, sequence: Sequence, block: int) -> bool:
+        """Whether someone who runs is about to compute this block of the sequence's prompt."""
+        page_size, digests = self.cache.pool.page_size, sequence.chain.digests
+        if not self.cache.enabled or block >= (len(sequence.chain) - 1) // page_size:
+            return False
+        return any(
+            other.computed < other.prompt_length
+            and block < other.prompt_length // page_size
+            and other.chain.digests[block] == digests[block]
+            for other in self.running
+        )
 
     def _make_room(self, sequence: Sequence, tokens: int) -> bool:
         """Pages for a running sequence's next share, and a last page that is its own; gives up others for it, or the

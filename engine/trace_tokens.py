@@ -35,6 +35,22 @@ class Encoder(Protocol):
         """The text of tokens."""
         ...
 
+    def streamed(self) -> Incremental:
+        """A decoder for tokens that come one by one."""
+        ...
+
+
+class Incremental(Protocol):
+    """Text from tokens as they come; :class:`engine.tokenizer.Streamed` is one."""
+
+    def add(self, token: int) -> str:
+        """What can be read now that ``token`` is there."""
+        ...
+
+    def end(self) -> str:
+        """What is left when no more tokens come."""
+        ...
+
 
 class Bytes:
     """Bytes as tokens, for a model of 256 tokens."""
@@ -46,6 +62,12 @@ class Bytes:
     def decode(self, ids: Iterable[int]) -> str:
         """The text of bytes; what is none becomes U+FFFD."""
         return bytes(ids).decode("utf-8", "replace")
+
+    def streamed(self) -> Incremental:
+        """A decoder for bytes that come one by one."""
+        from engine.tokenizer import Streamed
+
+        return Streamed([bytes((byte,)) for byte in range(256)])
 
 
 @dataclass(frozen=True)

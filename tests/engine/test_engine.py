@@ -283,3 +283,32 @@ def test_any_crowd_in_any_pool(seed: int) -> None:
         if one.state is State.FINISHED:
             assert len(one.generated) == one.new_tokens
     assert engine.pool.referenced == 0
+
+
+@pytest.mark.parametrize("step_tokens", [6, 512])
+def test_whoever_comes_while_its_prefix_is_computed_reads_it(step_tokens: int) -> None:
+    document = prompt_of(22)
+    prompts = [[*document, 1], [*document, 2, 3], prompt_of(9, 1)]
+    engine = engine_of(await_prefixes=True, step_tokens=step_tokens)
+    together = [engine.submit(prompt, 4) for prompt in prompts]
+    engine.run()
+    # As one after the other: 5 pages of 4 tokens are shared, and computed once.
+    assert [sequence.reused for sequence in together] == [0, 20, 0]
+    assert [sequence.generated for sequence in together] == [continued(prompt, 4) for prompt in prompts]
+    side_by_side = engine_of(step_tokens=512)
+    twins = [side_by_side.submit(prompt, 4) for prompt in prompts]
+    side_by_side.run()
+    assert [sequence.reused for sequence in twins] == [0, 0, 0]
+
+
+def test_whoever_waits_for_a_prefix_computes_it_when_the_other_is_gone() -> None:
+    document = prompt_of(22)
+    engine = engine_of(await_prefixes=True, step_tokens=8)
+    first, second = engine.submit([*document, 1], 4), engine.submit([*document, 2], 4)
+    engine.step()
+    assert second.state is State.WAITING
+    engine.abort(first)
+    engine.run()
+    assert second.reused == 8
+    assert second.generated == continued([*document, 2], 4)
+    assert engine.pool.referenced == 0

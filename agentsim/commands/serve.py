@@ -55,9 +55,10 @@ def command(port: int, trace: str | None, force: bool, config: str | None, **opt
     """Serve the Anthropic and OpenAI APIs on loopback, with the provider's caching rules inside.
 
     No account is needed and nothing leaves the machine: answers are scripted, and their usage is what the modeled
-    cache says. With --backend engine a real model answers, and its own prefix cache is billed. Point a harness at
-    it with ANTHROPIC_BASE_URL=http://127.0.0.1:PORT or OPENAI_BASE_URL=http://127.0.0.1:PORT/v1 and any key. With
-    budgets or --fail-on the exit code is that of 'agentsim check' when the server stops.
+    cache says. With --backend engine a real model answers, several requests in one batch, each stream token by token,
+    and its own prefix cache is billed. Point a harness at it with ANTHROPIC_BASE_URL=http://127.0.0.1:PORT or
+    OPENAI_BASE_URL=http://127.0.0.1:PORT/v1 and any key. With budgets or --fail-on the exit code is that of
+    'agentsim check' when the server stops.
     """
     from agentsim.commands.endpoint_options import (
         budgets_of,

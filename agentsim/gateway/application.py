@@ -13,6 +13,7 @@ from agentsim.gateway.anthropic_request import MessagesBodies, asked_of, session
 from agentsim.gateway.emulator import Emulator
 from agentsim.gateway.guarded import Guarded
 from agentsim.gateway.headers import betas_of, session_named, text_of
+from agentsim.gateway.live import LiveAnswers
 from agentsim.gateway.openai_api import OpenAIApi
 from agentsim.gateway.openai_kept import KeptConversations, KeptResponses
 from agentsim.gateway.receiving import ClientGone, body_of
@@ -60,8 +61,9 @@ class Endpoint:
 class MessagesApi:
     """The Anthropic side."""
 
-    def __init__(self, emulator: Emulator) -> None:
+    def __init__(self, emulator: Emulator, live: LiveAnswers | None) -> None:
         self._emulator = emulator
+        self._live = live
         self._bodies = MessagesBodies()
 
     async def messages(self, body: bytes, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
@@ -72,7 +74,12 @@ class MessagesApi:
         conversation.see_harness(text_of(headers, b"user-agent"))
         prompt, settings = self._bodies.prompt(body, sent, conversation)
         settings = _with_betas(settings, betas_of(headers))
-        answer = self._emulator.answer(asked_of(sent, conversation.id, prompt, settings), conversation)
+        asked = asked_of(sent, conversation.id, prompt, settings)
+        if self._live is not None:
+            manner = anthropic_reply.Live()
+            await self._live.answer(asked, conversation, receive, send, anthropic_reply.message, manner)
+            return
+        answer = self._emulator.answer(asked, conversation)
         if not answer.asked.stream:
             await send_answer(send, receive, answer, anthropic_reply.message(answer))
         elif not await send_stream(send, receive, answer, anthropic_reply.events(answer)):
@@ -85,10 +92,10 @@ class MessagesApi:
         await send_json(send, 200, {"input_tokens": prompt.tokens})
 
 
-def application(emulator: Emulator, secrets: Secrets) -> ASGIApp:
-    """The whole endpoint."""
-    messages = MessagesApi(emulator)
-    openai = OpenAIApi(emulator)
+def application(emulator: Emulator, secrets: Secrets, live: LiveAnswers | None = None) -> ASGIApp:
+    """The whole endpoint. ``live`` answers in the place of the emulator."""
+    messages = MessagesApi(emulator, live)
+    openai = OpenAIApi(emulator, live)
     conversations = KeptConversations(openai.store, emulator.clock)
     routes = [
         Route("/", _Told({"agentsim": "gateway"})),

@@ -168,6 +168,13 @@ class Emulator:
         """The request is not answered."""
         self._tell_refusal(conversation, arrived.call, refusal)
 
+    def abandon(self, arrived: Arrived, conversation: Conversation) -> None:
+        """The client of a request that :meth:`Conversation.hold` holds went away before anything was said."""
+        conversation.forget(arrived.placed)
+        lane = conversation.lane_of(arrived.call)
+        if lane is not None:
+            self.sessions.tell(conversation, marker("interrupted", lane, max(self.clock(), arrived.time)))
+
     def finish(
         self, arrived: Arrived, conversation: Conversation, reply: Reply, served: Served, *, whole: bool = True
     ) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 
@@ -14,6 +15,7 @@ from agentsim.gateway.application import application
 from agentsim.gateway.emulator import Clock, Emulator, Replier, Sessions
 from agentsim.gateway.faults import Faults
 from agentsim.gateway.guarded import Guarded
+from agentsim.gateway.live import LiveAnswers
 from agentsim.gateway.pace import Pace
 from agentsim.gateway.recorder import Recorder
 from agentsim.gateway.relay import Relay
@@ -49,15 +51,22 @@ def emulated(
     secrets = Secrets()
     modeled: Mapping[str, CacheBackend] = {"anthropic": ModeledProvider(), "openai": RoutedProvider()}
     emulator = Emulator(
-        backends=modeled if voice is None else dict.fromkeys(modeled, voice),
-        replier=replier if voice is None else voice,
+        backends=modeled,
+        replier=replier,
         recorded_as=None if voice is None else ENGINE_RULES,
         clock=clock,
         trace=None if trace is None else Trace(trace, fingerprint=fingerprint, redact=secrets.redact),
         pace=pace,
         faults=faults,
     )
-    return Endpoint(Running(application(emulator, secrets), loopback_sockets(port)), emulator.sessions)
+    if voice is None:
+        return Endpoint(Running(application(emulator, secrets), loopback_sockets(port)), emulator.sessions)
+    app = application(emulator, secrets, LiveAnswers(emulator, voice))
+
+    async def closing() -> None:
+        await asyncio.to_thread(voice.close)  # it waits for the step that is being computed
+
+    return Endpoint(Running(app, loopback_sockets(port), closing), emulator.sessions)
 
 
 class RecordingEndpoint(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from starlette.types import Receive, Send
@@ -15,6 +16,7 @@ from agentsim.gateway.conversations import Conversation
 from agentsim.gateway.decoding import decode
 from agentsim.gateway.emulator import Emulator
 from agentsim.gateway.headers import session_named, text_of
+from agentsim.gateway.live import LiveAnswers
 from agentsim.gateway.openai_background import Run
 from agentsim.gateway.openai_compaction import asks_for_it, compacted
 from agentsim.gateway.openai_contract import Api, check
@@ -41,9 +43,10 @@ _conversation = msgspec.json.Decoder(str | _Named | None)
 class OpenAIApi:
     """Both OpenAI APIs; they share what bodies have in common. Mutable."""
 
-    def __init__(self, emulator: Emulator) -> None:
+    def __init__(self, emulator: Emulator, live: LiveAnswers | None = None) -> None:
         self.store = ResponseStore()
         self._emulator = emulator
+        self._live = live
         self._bodies = OpenAIBodies()
 
     async def completions(self, body: bytes, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
@@ -51,11 +54,16 @@ class OpenAIApi:
         sent = chat_of(body)
         conversation = self._conversation(headers, sent.prompt_cache_key)
         asked = self._bodies.chat(sent, conversation)
-        answer = self._answer(sent, asked, conversation, "chat")
+        _check(sent, asked, "chat")
+        include_usage = sent.stream_options is not None and bool(sent.stream_options.include_usage)
+        if self._live is not None:
+            manner = chat_reply.Live(include_usage=include_usage)
+            await self._live.answer(asked, conversation, receive, send, chat_reply.completion, manner)
+            return
+        answer = self._emulator.answer(asked, conversation)
         if not answer.asked.stream:
             await send_answer(send, receive, answer, chat_reply.completion(answer))
             return
-        include_usage = sent.stream_options is not None and bool(sent.stream_options.include_usage)
         if not await send_stream(send, receive, answer, chat_reply.events(answer, include_usage=include_usage)):
             self._emulator.interrupted(answer, conversation)
 
@@ -72,15 +80,25 @@ class OpenAIApi:
         asked = self._bodies.responses(sent, conversation, history, compacts=compacts)
         if thread is not None:
             asked.echoed["conversation"] = {"id": thread.id}
-        answer = self._answer(sent, asked, conversation, "responses")
+        _check(sent, asked, "responses")
+
+        def kept(answer: Answer, run: Run | None = None) -> dict[str, Any]:
+            """The whole response, which the server remembers from now on."""
+            whole = responses_reply.response(answer)
+            if sent.store is not False or thread is not None:
+                behind, new = before, tuple(raw_input(sent.input))
+                if compacts:
+                    behind, new = None, kept_of([*history, *new])
+                turn = Turn(behind, new, tuple(_encode(item) for item in whole["output"]), _encode(whole), run)
+                self.store.keep(answer.id if sent.store is not False else None, turn, thread)
+            return whole
+
+        if self._live is not None and not sent.background and not compacts:
+            await self._live.answer(asked, conversation, receive, send, kept, responses_reply.Live())
+            return
+        answer = await self._answer(asked, conversation, None if sent.background else receive)
         run = Run(answer) if sent.background else None
-        whole = responses_reply.response(answer)
-        if sent.store is not False or thread is not None:
-            new = tuple(raw_input(sent.input))
-            if compacts:
-                before, new = None, kept_of([*history, *new])
-            turn = Turn(before, new, tuple(_encode(item) for item in whole["output"]), _encode(whole), run)
-            self.store.keep(answer.id if sent.store is not False else None, turn, thread)
+        whole = kept(answer, run)
         if run is not None:
             await run.answer_to(send, receive)
         elif not answer.asked.stream:
@@ -97,7 +115,8 @@ class OpenAIApi:
         before, _ = self._held(sent)
         history = [] if before is None else before.history()
         asked = self._bodies.responses(sent, conversation, history, compacts=True)
-        answer = self._answer(sent, asked, conversation, "compact")
+        _check(sent, asked, "compact")
+        answer = await self._answer(asked, conversation, receive)
         kept = kept_of([*history, *raw_input(sent.input)])
         await send_answer(send, receive, answer, compacted(answer, kept))
 
@@ -108,10 +127,10 @@ class OpenAIApi:
         tokens = self._bodies.counted(sent, [] if before is None else before.history())
         await send_json(send, 200, {"object": "response.input_tokens", "input_tokens": tokens})
 
-    def _answer(self, sent: Chat | Responses, asked: Asked, conversation: Conversation, api: Api) -> Answer:
-        rules = check(sent, api, marked=bool(asked.prompt.breakpoints))
-        if rules.matching == "breakpoint" and isinstance(sent, Responses):
-            asked.echoed.setdefault("prompt_cache_options", {"mode": "implicit", "ttl": "30m"})
+    async def _answer(self, asked: Asked, conversation: Conversation, receive: Receive | None) -> Answer:
+        """An answer that is told when it is whole, whoever gives it."""
+        if self._live is not None:
+            return await self._live.whole(asked, conversation, receive)
         return self._emulator.answer(asked, conversation)
 
     def _held(self, sent: Responses) -> tuple[Turn | None, Thread | None]:
@@ -132,3 +151,10 @@ class OpenAIApi:
         found = self._emulator.sessions.get(session_named(headers) or (key or "")[:200] or None)
         found.see_harness(text_of(headers, b"user-agent"))
         return found
+
+
+def _check(sent: Chat | Responses, asked: Asked, api: Api) -> None:
+    """Raise Refusal for what the contract of the model does not know."""
+    rules = check(sent, api, marked=bool(asked.prompt.breakpoints))
+    if rules.matching == "breakpoint" and isinstance(sent, Responses):
+        asked.echoed.setdefault("prompt_cache_options", {"mode": "implicit", "ttl": "30m"})

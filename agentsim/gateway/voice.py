@@ -2,76 +2,116 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from collections.abc import Callable
 from typing import Protocol
 
 from agentsim.backends import Served
-from agentsim.gateway.reply import Asked, Reply, Say
+from agentsim.gateway.reply import Asked
 from agentsim.prompt import Prompt
-from agentsim.session import Request, Usage
+from agentsim.session import Usage
 
 
-class Spoken(Protocol):
-    """An answer: its text, whether its length was limited, its counters, and nanoseconds after the request came."""
+class Heard(Protocol):
+    """What was said since the last time, and how the answer stands: see :class:`engine.speaker.Heard`."""
 
     @property
     def text(self) -> str: ...  # noqa: D102
-    @property
-    def cut_short(self) -> bool: ...  # noqa: D102
     @property
     def usage(self) -> Usage: ...  # noqa: D102
     @property
     def first_token(self) -> int: ...  # noqa: D102
     @property
     def end(self) -> int: ...  # noqa: D102
+    @property
+    def is_over(self) -> bool: ...  # noqa: D102
+    @property
+    def cut_short(self) -> bool: ...  # noqa: D102
+    @property
+    def failure(self) -> str | None: ...  # noqa: D102
 
 
 class Speaks(Protocol):
-    """What answers prompts."""
+    """What answers prompts, several at once."""
 
-    def say(self, prompt: Prompt, most: int | None, namespace: bytes = b"") -> Spoken:
-        """The answer to a prompt, of at most ``most`` tokens. Raises ValueError for a prompt that it cannot hold."""
+    def say(
+        self, prompt: Prompt, most: int | None, namespace: bytes, hear: Callable[[Heard], None]
+    ) -> Callable[[], None]:
+        """Begin to answer a prompt, with at most ``most`` tokens. ``hear`` is called from another thread; what is
+        returned ends the answer. Raises ValueError for a prompt that cannot be held."""
+        ...
+
+    def close(self) -> None:
+        """Stop. Answers under way fail."""
         ...
 
 
-class Voice:
-    """What is said and the cache behind it, of one model: a Replier and a CacheBackend. Mutable.
+class Listening:
+    """An answer under way, heard in the event loop that asked for it. Mutable; for that loop alone."""
 
-    The endpoint asks for the reply first and for its counters after that; both come from one run of the model.
-    """
+    def __init__(self) -> None:
+        self.stop: Callable[[], None] = lambda: None
+        """End the answer. Safe to call twice, and when it is over."""
+        self._loop = asyncio.get_running_loop()
+        self._is_new = asyncio.Event()
+        self._text: list[str] = []
+        self._heard: Heard | None = None
+
+    def hear(self, heard: Heard) -> None:
+        """Something was said. May be called from any thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            self._loop.call_soon_threadsafe(self._take, heard)
+
+    def wake(self) -> None:
+        """Let :meth:`more` return, though nothing was said."""
+        self._is_new.set()
+
+    async def more(self) -> tuple[str, Heard | None]:
+        """Wait for something new: all that was said since the last time, and how the answer stands now (``None``:
+        nothing was said yet)."""
+        await self._is_new.wait()
+        self._is_new.clear()
+        text = "".join(self._text)
+        self._text.clear()
+        return text, self._heard
+
+    def _take(self, heard: Heard) -> None:
+        self._text.append(heard.text)
+        self._heard = heard
+        self._is_new.set()
+
+
+class Voice:
+    """What a model says, and what its cache says that it cost."""
 
     def __init__(self, speaker: Speaks) -> None:
         self._speaker = speaker
-        self._said: tuple[bytes, Spoken] | None = None
-        self._refused: str | None = None
 
-    def reply(self, asked: Asked) -> Reply:
-        """What the model says."""
-        self._said, self._refused = None, None
-        try:
-            said = self._speaker.say(asked.prompt, asked.max_tokens, asked.model.encode("utf-8", "replace"))
-        except ValueError as error:
-            self._refused = str(error)
-            return Reply((), "end_turn", 0)
-        self._said = (asked.prompt.digest, said)
-        return Reply((Say(said.text),), "max_tokens" if said.cut_short else "end_turn", said.usage.output or 0)
+    def begin(self, asked: Asked) -> Listening:
+        """Begin an answer, to be heard in the running event loop. Raises ValueError for a prompt that does not fit."""
+        listening = Listening()
+        most = 1 if is_silent(asked) else asked.max_tokens
+        listening.stop = self._speaker.say(asked.prompt, most, _namespace(asked.model), listening.hear)
+        return listening
 
-    def serve(self, request: Request, now: int) -> Served:
-        """What the answer took."""
-        assert request.prompt is not None
-        if self._refused is not None:
-            reason, self._refused = self._refused, None
-            return Served(usage=Usage(), rejected=reason)
-        if self._said is None or self._said[0] != request.prompt.digest:
-            return self._filled(request, now)
-        said, self._said = self._said[1], None
-        return Served(usage=said.usage, first_token=now + said.first_token, end=now + said.end)
+    def close(self) -> None:
+        """Stop the model."""
+        self._speaker.close()
 
-    def _filled(self, request: Request, now: int) -> Served:
-        """The client wants no answer, only that its prompt is cached."""
-        assert request.prompt is not None
-        try:
-            said = self._speaker.say(request.prompt, 1, request.model.encode("utf-8", "replace"))
-        except ValueError as error:
-            return Served(usage=Usage(), rejected=str(error))
-        usage = Usage(fresh=said.usage.fresh, read=said.usage.read, output=0)
-        return Served(usage=usage, first_token=now + said.first_token, end=now + said.end)
+
+def is_silent(asked: Asked) -> bool:
+    """Whether a request wants its prompt cached, and nothing said."""
+    return asked.silent or asked.max_tokens == 0
+
+
+def served(heard: Heard, now: int, *, silent: bool = False) -> Served:
+    """What an answer took that began at ``now``. A ``silent`` one wanted its prompt cached, and nothing said."""
+    usage = heard.usage
+    if silent:
+        usage = Usage(fresh=usage.fresh, read=usage.read, output=0)
+    return Served(usage=usage, first_token=now + heard.first_token, end=now + heard.end)
+
+
+def _namespace(model: str) -> bytes:
+    return model.encode("utf-8", "replace")

@@ -261,9 +261,10 @@ def _sums_up(prompt: Prompt, last: Prompt, *, asked_for: bool) -> bool:
     front = last.common_length(prompt)
     if front == len(last):
         return False
+    places = [at for at, block in enumerate(prompt) if block.kind == "compaction"]
     if asked_for:
-        return any(prompt[at].kind == "compaction" for at in range(prompt.section_end("system"), len(prompt)))
-    made = [prompt[at].digest for at in range(front, len(prompt)) if prompt[at].kind == "compaction"]
+        return bool(places)
+    made = {prompt[at].digest for at in places if at >= front}
     return bool(made) and not any(last[at].digest in made for at in range(front, len(last)))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from agentsim.commands.command import FILE, Command, json_option, paths_argument, strict_option
+from agentsim.dates import has_date
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -66,15 +67,21 @@ def command(paths: tuple[str, ...], target: str | None, provider: str | None, as
     return tell_skips(sessions, problems, strict)
 
 
+def _last_day(sessions: list[Session]) -> date | None:
+    """The last day of the logs; ``None`` where their times count from their own beginning."""
+    starts = [request.start for session in sessions for request in session.requests if request.start is not None]
+    last = max((start for start in starts if has_date(start)), default=None)
+    return None if last is None else datetime.fromtimestamp(last // 10**9, UTC).date()
+
+
 def _write(found: Calibrated, sessions: list[Session], target: str) -> None:
     from agentsim.calibrate.override import override
+    from agentsim.providers.library import load_rules
     from agentsim.report.notices import warn
     from agentsim.report.output import STDOUT, output, write_safe
 
-    times = [r.start for session in sessions for r in session.requests if r.start is not None]
-    day = datetime.fromtimestamp(max(times, default=0) // 10**9, UTC).date()
     try:
-        text = override(found, day)
+        text = override(found, _last_day(sessions) or load_rules(found.provider).read_until)
     except ValueError as error:
         warn(f"{'nothing' if target == STDOUT else target} was not written: {error}")
         return

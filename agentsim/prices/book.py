@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from agentsim.dates import has_date
 from agentsim.prices.billing import billed_parts
 from agentsim.prices.card import RateCard, cost, equivalents
 from agentsim.prices.names import LONGEST, Directory
@@ -61,9 +62,12 @@ class PriceBook:
     ) -> RateCard | None:
         """The prices of a request, or ``None`` when they are not known.
 
-        ``when`` is its start (nanoseconds, UTC); at an unknown time the newest prices apply. ``total_input`` is the
-        whole prompt in tokens, reads and writes included: it decides the tier, of all tokens alike.
+        ``when`` is its start (nanoseconds, UTC); at an unknown time, or one that counts from the beginning of its own
+        trace, the newest prices apply. ``total_input`` is the whole prompt in tokens, reads and writes included: it
+        decides the tier, of all tokens alike.
         """
+        if when is not None and not has_date(when):
+            when = None
         key = (provider, model, None if when is None else when // DAY, service_tier, speed, region)
         try:
             found = self._known[key]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from agentsim.dates import has_date
 from agentsim.providers.rules import Figure, ProviderRules, SettingRule
 
 __all__ = ["Figure", "ProviderRules", "SettingRule", "bare_name", "forget_resolved", "rules_for"]
@@ -24,11 +25,13 @@ def rules_for(
     """The rules in force for a model at a time (nanoseconds, UTC; ``None``: now).
 
     ``profile`` names what a kind of log shows where it differs from the documentation (``session_log``); ``marked``
-    asks for the rules of a request that carries breakpoints, where they differ. A Claude model follows its maker's
-    rules behind whatever cloud or gateway says nothing about it. Raises ValueError when no rules are known for the
-    provider. Rules change between days only.
+    asks for the rules of a request that carries breakpoints, where they differ. A time that counts from the beginning
+    of its own trace is no date: the rules are those of now. A Claude model follows its maker's rules behind whatever
+    cloud or gateway says nothing about it. Raises ValueError when no rules are known for the provider. Rules change
+    between days only.
     """
-    return _rules_of_day(provider, bare_name(model), None if when is None else when // _DAY, profile, marked)
+    day = None if when is None or not has_date(when) else when // _DAY
+    return _rules_of_day(provider, bare_name(model), day, profile, marked)
 
 
 def forget_resolved() -> None:

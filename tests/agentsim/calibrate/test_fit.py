@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -19,7 +20,7 @@ from agentsim.calibrate.override import override
 from agentsim.calibrate.returns import Seen
 from agentsim.cli import main
 from agentsim.providers import rules_for
-from agentsim.providers.library import read_rules_file, with_rules
+from agentsim.providers.library import load_rules, read_rules_file, with_rules
 from agentsim.report.exits import ExitCode
 from tests.agentsim.prompts import DAY, MODEL, block, prompt, request
 from traces.formats import read
@@ -167,6 +168,17 @@ def test_an_override_is_used(tmp_path: Path) -> None:
         # A simulation now loses what a session with bodies would have lost: two requests, 200 s apart.
         assert reads_again_after(200) == 0
     assert reads_again_after(200) == 400
+
+
+def test_logs_without_dates_are_no_logs_of_1970(tmp_path: Path) -> None:
+    """The rules that are written then say until when the bundled ones were read."""
+    pauses = [30, 200, 20, 100, 140, 160, 210, 15, 220, 260, 180, 120, 290, 148, 155]
+    trace, target = tmp_path / "trace.jsonl", tmp_path / "mine.toml"
+    assert main(["convert", str(cold_after(150, pauses).save(tmp_path / "s.jsonl")), str(trace)]) == ExitCode.OK
+    text = re.sub(r'"(start|first_token|end)":"179', r'"\1":"', trace.read_text())  # 1,790,000,000 s are 2026-09-21
+    trace.write_text(text)
+    assert main(["calibrate", str(trace), "-o", str(target)]) == ExitCode.OK
+    assert read_rules_file(str(target)).read_until == load_rules("anthropic").read_until
 
 
 def test_what_real_logs_show(shared_data: Path) -> None:

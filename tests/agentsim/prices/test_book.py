@@ -20,6 +20,14 @@ def at(text: str) -> int:
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()) * 10**9
 
 
+def test_a_time_that_counts_from_its_own_beginning_has_the_newest_prices() -> None:
+    # DeepSeek changed its prices, and has some that change within a day: a time without a date is none of these.
+    for provider, model in (("deepseek", "deepseek-chat"), ("openai", "gpt-5.6"), ("anthropic", "claude-opus-4-8")):
+        newest = BOOK.card(provider, model, None, 1000)
+        assert newest is not None
+        assert BOOK.card(provider, model, 5 * 10**9, 1000) == newest
+
+
 MODELS = [
     ("anthropic", "claude-opus-4-5-20251101"),
     ("anthropic", "claude-opus-4-6"),

@@ -19,6 +19,12 @@ def at(year: int, month: int, day: int) -> int:
     return int(datetime(year, month, day, 12, tzinfo=UTC).timestamp()) * 10**9
 
 
+def test_a_time_that_counts_from_its_own_beginning_has_the_rules_of_now() -> None:
+    now = rules_for("openai", "gpt-5.1", None)
+    assert rules_for("openai", "gpt-5.1", 5 * 10**9) == now
+    assert rules_for("openai", "gpt-5.1", at(2025, 12, 1)) != now  # what one gets unasked changed since
+
+
 @pytest.mark.parametrize(
     ("model", "minimum"),
     [

@@ -8,8 +8,12 @@ messages, but neither the system prompt nor tools, and no breakpoints.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from agentsim.session import Problem, Session
+
+if TYPE_CHECKING:
+    from traces.claude_code.growing import Growing
 
 NAME = "claude-code"
 DESCRIPTION = "Claude Code session logs (~/.claude/projects/**/*.jsonl)"
@@ -25,10 +29,13 @@ def detect(head: bytes, path: str) -> bool:
     return b'"parentUuid"' in head and b'"sessionId"' in head and b'"parts"' not in head
 
 
-def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> list[Session]:
+def read_sessions(
+    paths: Sequence[str], problems: list[Problem] | None = None, growing: Growing | None = None
+) -> list[Session]:
     """All sessions in the given files and folders, each request counted once over all of them.
 
-    Files that cannot be read are told in ``problems``; raises OSError for them when no list is given.
+    Files that cannot be read are told in ``problems``; raises OSError for them when no list is given. With ``growing``,
+    handed over again and again, only what was appended is read the next time.
     """
     from traces.claude_code.files import find_logs, look_at
     from traces.claude_code.session import sessions_of
@@ -44,7 +51,7 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
                     file=path, line=0, reason=error.strerror or str(error), remedy="check that it is a readable file"
                 )
             )
-    sessions = sessions_of(files, found)
+    sessions = sessions_of(files, found, growing)
     if problems is not None:
         problems += found
     elif found:

@@ -8,12 +8,14 @@ grew from, what was appended, when it began) is looked up later, and only where 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from traces.claude_code.calls import Call
 from traces.claude_code.lines import decode_line
 from traces.claude_code.unit import USAGE, Unit, take, take_odd_line
-from traces.lines import MOST_UNPACKED, is_packed, read_blocks
+from traces.lines import MOST_UNPACKED, Block, is_packed, read_blocks
 
 _USAGE_OBJECT = b'"usage":{'
 _UUID = b'"uuid":"'
@@ -53,15 +55,17 @@ def scan(files: tuple[str, ...], *, keep: bool = False) -> Unit:
     unit = Unit(files)
     kept = 0
     for index, path in enumerate(files):
-        text = _scan_file(unit, index, path)
+        text = scan_blocks(unit, index, read_blocks(path))
         if keep and text is not None and kept + len(text) <= _KEPT_BYTES:
             unit.texts[index] = text
             kept += len(text)
     return unit
 
 
-def _scan_file(unit: Unit, index: int, path: str) -> bytes | None:
-    """Take in one file. Returns its bytes when they were read in one piece."""
+def scan_blocks(unit: Unit, index: int, blocks: Iterable[Block], before: int = 0) -> bytes | None:
+    """Take in lines of one file, of which ``before`` lines were taken in before. Returns the bytes of a whole file when
+    they were read in one piece."""
+    path = unit.files[index]
     whole: bytes | None = None
     decode = decode_line
     not_billable = duplicate = 0
@@ -73,8 +77,9 @@ def _scan_file(unit: Unit, index: int, path: str) -> bytes | None:
     stamp_from = stamp_to = type_from = where = 0
     user, user_to = _NEVER, 0
     last: Call | None = None
-    number = shift = size = 0
-    for block in read_blocks(path):
+    number = before
+    shift = size = 0
+    for block in blocks:
         if block.overlong:
             number += 1
             unit.skip(path, number, "too long")
@@ -166,7 +171,7 @@ def _scan_file(unit: Unit, index: int, path: str) -> bytes | None:
                 tail = text[tail_from:tail_to]
     if shift + size > MOST_UNPACKED and is_packed(path):
         raise OSError(f"packed with gzip, and larger than {MOST_UNPACKED >> 20} MiB unpacked; unpack it (gunzip)")
-    unit.rows += number
+    unit.rows += number - before
     unit.not_billable += not_billable
     unit.duplicate += duplicate
     return whole

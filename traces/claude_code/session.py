@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from agentsim.session import (
     Accounting,
@@ -24,31 +25,36 @@ from traces.claude_code.unit import Unit
 from traces.stamps import nanoseconds
 from traces.usage import SentUsage, diagnosis_of, usage_of
 
+if TYPE_CHECKING:
+    from traces.claude_code.growing import Growing
+
 FORMAT = "claude-code"
 
 
-def sessions_of(files: Iterable[LogFile], problems: list[Problem]) -> list[Session]:
+def sessions_of(files: Iterable[LogFile], problems: list[Problem], growing: Growing | None = None) -> list[Session]:
     """The sessions that the files hold, each request counted once over all of them.
 
     A request that stands in several sessions (a fork or a resume copies its history) belongs to the one that began
     first; in the others it is kept with ``counted=False``. Files that cannot be read are told in ``problems``.
+    ``growing`` remembers what was read of files that are being written.
     """
     parts: dict[str, list[Unit]] = {}
     owned: set[tuple[str, str]] = set()
     for group in conversations(files):
         try:
-            unit = scan(tuple(file.path for file in group))
+            paths = tuple(file.path for file in group)
+            unit = scan(paths) if growing is None else growing.unit(paths)
         except OSError as error:
             problems.append(
                 Problem(file=group[0].path, line=0, reason=error.strerror or str(error), remedy="check the file")
             )
             continue
         parts.setdefault(group[0].session, []).append(unit)
-    sessions = [_session(session, units, owned) for session, units in parts.items()]
+    sessions = [_session(session, units, owned, growing) for session, units in parts.items()]
     return [session for session in sessions if session is not None]
 
 
-def _session(id: str, units: list[Unit], owned: set[tuple[str, str]]) -> Session | None:
+def _session(id: str, units: list[Unit], owned: set[tuple[str, str]], growing: Growing | None = None) -> Session | None:
     requests: list[Request] = []
     events: list[Event] = []
     lanes: dict[str, Lane] = {}
@@ -66,10 +72,11 @@ def _session(id: str, units: list[Unit], owned: set[tuple[str, str]]) -> Session
         for reason, count in unit.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + count
         problems += unit.problems
+        known = None if growing is None else growing.known(unit)
         with Tree(unit) as tree:
             lane_of: dict[int, str] = {}
             for call in unit.calls:
-                step = tree.step(call)
+                step = tree.step(call) if known is None else known.step(tree, call)
                 lane = _lane(call, step, lane_of, lanes)
                 lane_of[call.index] = lane.id
                 if call.key in here:
@@ -82,7 +89,8 @@ def _session(id: str, units: list[Unit], owned: set[tuple[str, str]]) -> Session
                 taken.add(names[call.key])
                 counted = call.key not in owned
                 copies += not counted
-                requests.append(request_of(unit, call, step, lane.id, lane.purpose, counted, names))
+                make = request_of if known is None else known.request
+                requests.append(make(unit, call, step, lane.id, lane.purpose, counted, names))
                 events += _events(call, step, lane, names[call.key])
     owned |= here
     if not requests and not rows:

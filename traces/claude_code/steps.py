@@ -42,10 +42,11 @@ class Step:
     ``parent`` is ``None`` for the first call of a conversation. ``assumed`` is True when the log's tree is broken there
     and the call before it in the file was taken instead. ``start`` is the stamp of the last thing that was added before
     the call was sent. ``appended`` counts the content blocks, thinking left out, since the parent's prompt; ``None``
-    when the log cannot tell. ``events`` are (kind, stamp, detail) in the order they happened.
+    when the log cannot tell. ``events`` are (kind, stamp, detail) in the order they happened. ``settled`` is True when
+    nothing that is appended to the log later can change any of this.
     """
 
-    __slots__ = ("appended", "assumed", "events", "parent", "start")
+    __slots__ = ("appended", "assumed", "events", "parent", "settled", "start")
 
     def __init__(self) -> None:
         self.parent: Call | None = None
@@ -53,6 +54,7 @@ class Step:
         self.start: str | None = None
         self.appended: int | None = None
         self.events: list[tuple[EventKind, str | None, str | None]] = []
+        self.settled = True
 
 
 class Tree:
@@ -104,11 +106,15 @@ class Tree:
             found = self._find(wanted, file, position)
             if found is None:
                 step.parent = self.before(call)
-                step.assumed = True
+                step.assumed, step.settled = True, False
                 break
-            node, file, position = found
+            before = (file, position)
+            node, file, position, exact = found
             uuids.add(wanted)
             parent = self._call_of(node)
+            # A line found further on, or of a reply whose counters are still to come, may be read otherwise later.
+            early = exact and file == before[0] and position < before[1]
+            step.settled &= early and (parent is not None or not _may_be_billed(node))
             if parent is not None and parent is not call:
                 step.parent = parent
                 break
@@ -142,27 +148,28 @@ class Tree:
                 step.start = node.timestamp
 
     def _call_of(self, node: Node) -> Call | None:
-        if node.type != "assistant" or node.message is None or node.message.model == SYNTHETIC_MODEL:
+        if not _may_be_billed(node) or node.message is None:
             return None
         if node.message.id is not None:
             return self._unit.by_key.get((node.message.id, node.requestId or ""))
         return self._unit.by_key.get((node.requestId or "", node.uuid or ""))
 
-    def _find(self, uuid: str, file: int, position: int) -> tuple[Node, int, int] | None:
-        """The line with this uuid: before the position in its own file, then anywhere, then in the other files."""
+    def _find(self, uuid: str, file: int, position: int) -> tuple[Node, int, int, bool] | None:
+        """The line with this uuid: before the position in its own file, then anywhere, then in the other files; and
+        whether it is written as the tool writes it."""
         quoted = b'"' + uuid.encode("utf-8", "surrogatepass") + b'"'
         # As the tool writes it; then with any space, as another program may have saved it again.
-        for needle in (b'"uuid":' + quoted, quoted):
+        for needle, exact in ((b'"uuid":' + quoted, True), (quoted, False)):
             view = self._view(file)
             found = self._match(view, needle, uuid, 0, position) or self._match(view, needle, uuid, position, len(view))
             if found is not None:
-                return found[0], file, found[1]
+                return found[0], file, found[1], exact
             for other in range(len(self._unit.files)):
                 if other != file:
                     view = self._view(other)
                     found = self._match(view, needle, uuid, 0, len(view))
                     if found is not None:
-                        return found[0], other, found[1]
+                        return found[0], other, found[1], exact
         return None
 
     def _match(self, view: bytes | mmap.mmap, needle: bytes, uuid: str, low: int, high: int) -> tuple[Node, int] | None:
@@ -215,6 +222,11 @@ class Tree:
             yield from _decode(view[at:end])
             at = end + 1
         yield None
+
+
+def _may_be_billed(node: Node) -> bool:
+    """Whether it is a line of a reply, which counts once its counters are there."""
+    return node.type == "assistant" and node.message is not None and node.message.model != SYNTHETIC_MODEL
 
 
 def _line_end(view: bytes | mmap.mmap, at: int) -> int:

@@ -15,7 +15,8 @@ from traces.usage import ABSENT, SentUsage, is_contradictory
 USAGE = b'"usage"'
 """A line without these bytes bills nothing."""
 
-_MAX_PROBLEMS = 200
+MAX_PROBLEMS = 200
+"""How many problems are described one by one."""
 
 
 class Unit:
@@ -57,7 +58,7 @@ class Unit:
     def skip(self, file: str, line: int, reason: str) -> None:
         """Count a row that could not be used, and say where it stands."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
-        if len(self.problems) < _MAX_PROBLEMS:
+        if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(Problem(file=file, line=line, reason=reason, remedy=REMEDIES[reason]))
 
 

@@ -161,7 +161,9 @@ def test_together_each_hears_what_it_hears_alone_in_far_fewer_steps(tmp_path: Pa
         alone = [ask() for ask in questions(client, openai)]
         steps_alone = stage.speaker.engine.steps
     with staged(tmp_path / "together") as stage, stage.served.anthropic() as client, stage.served.openai() as openai:
-        together = stage.together(questions(client, openai))
+        # While the engine is busy with somebody else all of them come, so that it finds them together.
+        busy: Any = {"model": MODEL, "max_tokens": 1, "messages": [{"role": "user", "content": "?"}]}
+        _, *together = stage.together([lambda: client.messages.create(**busy), *questions(client, openai)])
         steps = stage.speaker.engine.steps
     assert together == alone
     # Nobody computed the shared beginning twice: it is read as if the requests had come one after the other.

@@ -109,17 +109,16 @@ def _account(paper: Paper, trial: Trial) -> None:
     lines.append(("completed", f"{account.finished:,}", f"of {figures.plural(account.started, 'task')}"))
     lines.append(("accepted", *_accepted(account)))
     lines.append(("context", *_context(account)))
-    for name, count, rest in (
-        ("refused", account.refused, "attempts (429, 529), which cost time only"),
-        ("timed out", account.timed_out, "requests, which are billed"),
-        ("cleared", account.cleared, "tokens of old tool results"),
-        ("kept out", account.kept_outside, "tokens of tool results that never entered a prompt"),
-        ("dropped", account.dropped_timers, "keep-alive timers that came too late"),
+    for name, count, one, rest in (
+        ("refused", account.refused, "attempt", " (429, 529): time only, no cost"),
+        ("timed out", account.timed_out, "request", ", billed"),
+        ("cleared", account.cleared, "token", " of old tool results"),
+        ("kept out", account.kept_outside, "token", " of tool results that never entered a prompt"),
+        ("dropped", account.dropped_timers, "keep-alive timer", " that came too late"),
+        ("not priced", total.unpriced, "request", ", not in the cost"),
     ):
         if count:
-            lines.append((name, figures.count(count), rest))
-    if total.unpriced:
-        lines.append(("not priced", figures.count(total.unpriced), "requests, not in the cost"))
+            lines.append((name, figures.count(count), figures.plural(count, one).partition(" ")[2] + rest))
     _facts(paper, lines)
     _purposes(paper, account)
     _stages(paper, account)

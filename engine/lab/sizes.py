@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from agentsim.counts import plural
+
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 INT4_GROUP, INT4_STEP_BYTES = 16, 4
@@ -82,7 +84,7 @@ def alternatives(shape: Shape, tokens: int, bits: int = 16, window: int = 128) -
     own = "latent" if shape.latent else _kind(shape)
     found = [
         Alternative(name, kv_bytes(replace(plain, kv_heads=heads), tokens, bits), False)
-        for name, heads in (("MHA", shape.heads), (f"GQA, {groups} K/V heads", groups), ("MQA", 1))
+        for name, heads in (("MHA", shape.heads), (f"GQA, {plural(groups, 'K/V head')}", groups), ("MQA", 1))
     ]
     found.append(Alternative(f"YOCO, windows of {window}", yoco_bytes(plain, tokens, window, bits), False))
     found.append(Alternative("INT4", kv_bytes(shape, tokens, 4), False))

@@ -61,6 +61,7 @@ def test_one_is_no_plural(file: str, capsys: pytest.CaptureFixture[str], argumen
     found = ONE.search(" ".join((out + err).split()))
     assert found is None, found
     assert out or err
+    assert not re.search(r"\d%", out), "a share has a space before its sign"
 
 
 def test_a_fleet_of_one(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

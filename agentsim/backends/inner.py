@@ -13,10 +13,21 @@ from agentsim.session import Request
 SECOND = 10**9
 
 
-class InnerEntries:
-    """The requests of one provider that may have made such entries. Mutable."""
+LONGEST = 3600 * SECOND
+"""No entry of this kind lives longer."""
 
-    def __init__(self) -> None:
+LEAST_LANES = 256
+"""Lanes that are remembered whatever time has passed."""
+
+
+class InnerEntries:
+    """The requests of one provider that may have made such entries. Mutable.
+
+    With ``forgets`` those are given up whose entries are over.
+    """
+
+    def __init__(self, *, forgets: bool = False) -> None:
+        self._most = LEAST_LANES if forgets else None
         self._answered: dict[str, tuple[Address, int, int, Request, int]] = {}
         """The last one of each lane: its prompt, when the lifetime of what it keeps begins, when that can be read, the
         request itself, and when it came."""
@@ -24,6 +35,9 @@ class InnerEntries:
     def note(self, request: Request, address: Address, used: int, readable: int, now: int) -> None:
         """A request with a breakpoint was answered: what grows from it may show results of tools."""
         self._answered[request.lane] = address, used, readable, request, now
+        if self._most is not None and len(self._answered) > self._most:
+            self._answered = {lane: one for lane, one in self._answered.items() if now <= one[1] + LONGEST}
+            self._most = max(LEAST_LANES, 2 * len(self._answered))
 
     def bring(
         self, request: Request, address: Address, store: PrefixStore, now: int, *, ttl: int, minimum: int

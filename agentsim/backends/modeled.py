@@ -14,6 +14,7 @@ import msgspec
 
 from agentsim.backends import Served
 from agentsim.backends.credit import CLAIM, credited
+from agentsim.backends.forgetting import ForgettingStore
 from agentsim.backends.in_force import RulesInForce
 from agentsim.backends.inner import InnerEntries
 from agentsim.backends.rendered import Rendering
@@ -54,15 +55,19 @@ class ModeledProvider:
     """A :class:`agentsim.backends.CacheBackend` that follows :class:`agentsim.providers.ProviderRules`.
 
     ``rules`` apply to every request; without them each request gets those of its own model and time, under ``profile``.
-    ``scope`` separates caches that share nothing (organizations, workspaces). Deterministic.
+    ``scope`` separates caches that share nothing (organizations, workspaces). With ``forgets`` it gives up what nobody
+    can read any more: the answers are the same, and what expired cannot be asked for. Deterministic.
     """
 
-    def __init__(self, rules: ProviderRules | None = None, *, profile: str | None = None, scope: str = "") -> None:
+    def __init__(
+        self, rules: ProviderRules | None = None, *, profile: str | None = None, scope: str = "", forgets: bool = False
+    ) -> None:
         self._rules = RulesInForce(rules, self._look_up)
         self._profile = profile
         self._scope = scope
         self._rendering = Rendering()
-        self._inner = InnerEntries()
+        self._forgets = forgets
+        self._inner = InnerEntries(forgets=forgets)
         self._stores: dict[str, PrefixStore] = {}
         self._known_spaces: dict[tuple[str, str, int, Pairs], Spaces] = {}
 
@@ -267,7 +272,9 @@ class ModeledProvider:
         if found is None:
             store = self._stores.get(request.provider)
             if store is None:
-                store = self._stores[request.provider] = PrefixStore()
+                # A lookback over breakpoints counts those of expired entries too.
+                over = self._forgets and rules.lookback_counts in ("block", "run")
+                store = self._stores[request.provider] = ForgettingStore() if over else PrefixStore()
             tools, system, messages = identities_of(request, rules, self._scope)
             found = store.space(tools), store.space(system), store.space(messages)
             self._known_spaces[key] = found

@@ -49,7 +49,7 @@ def emulated(
     """An endpoint that emulates providers, and lives by ``clock``. With a ``voice`` a real model answers, whose cache
     takes the place of theirs. Raises PortTaken."""
     secrets = Secrets()
-    modeled: Mapping[str, CacheBackend] = {"anthropic": ModeledProvider(), "openai": RoutedProvider()}
+    modeled: Mapping[str, CacheBackend] = {"anthropic": ModeledProvider(forgets=True), "openai": RoutedProvider()}
     emulator = Emulator(
         backends=modeled,
         replier=replier,

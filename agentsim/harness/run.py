@@ -91,7 +91,7 @@ def backend_for(plan: Plan) -> CacheBackend:
         from agentsim.backends.routed import RoutedProvider
 
         return RoutedProvider()
-    return ModeledProvider()
+    return ModeledProvider(forgets=True)
 
 
 def _arrive(world: World) -> Generator[simpy.Event, Any, None]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from agentsim.backends.inner import LEAST_LANES, InnerEntries
 from agentsim.backends.modeled import ModeledProvider
+from agentsim.backends.store import Address, Space
 from agentsim.prompt import Block, Prompt
 from agentsim.providers import rules_for
 from agentsim.session import Request
@@ -12,6 +14,7 @@ from agentsim.simulate import scan
 from tests.agentsim.prompts import MODEL, block, prompt, request, session
 
 HOUR = 3600
+SPACES = (Space(("", MODEL, 0, ())), Space(("", MODEL, 1, ())), Space(("", MODEL, 2, ())))
 HEAD = [block("tools", 3_000, "tools"), block("rules", 3_000, "system", role=None)]
 ASK = block("what is new?", 100)
 SEARCH = block("query", 50, kind="server_tool_use", role="assistant")
@@ -67,3 +70,15 @@ def test_results_of_the_users_own_tools_are_no_such_results() -> None:
     ]
     rows = scan(session(requests), ModeledProvider()).rows
     assert rows[1].usage.read == 6_100
+
+
+def test_conversations_that_are_over_are_forgotten_where_that_is_wanted() -> None:
+    remembered = {}
+    for forgets in (False, True):
+        inner = InnerEntries(forgets=forgets)
+        for number in range(4 * LEAST_LANES):
+            one = request(f"r{number}", 600 * number, prompt([ASK]), lane=f"lane {number}")
+            inner.note(one, Address(prompt([ASK]), SPACES), one.start or 0, one.start or 0, one.start or 0)
+        remembered[forgets] = len(inner._answered)
+    assert remembered[False] == 4 * LEAST_LANES
+    assert remembered[True] <= LEAST_LANES

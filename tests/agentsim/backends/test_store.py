@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentsim.backends.forgetting import ForgettingStore
 from agentsim.backends.store import Address, Entry, PrefixStore
 from agentsim.prompt import Prompt
 from tests.agentsim.prompts import block, prompt, texts
@@ -59,9 +60,10 @@ steps = st.lists(
 
 
 @settings(max_examples=300)
-@given(steps=steps, lookback=st.integers(1, 6), at_once=st.booleans())
-def test_the_store_agrees_with_a_model_that_refreshes_every_ancestor_at_once(steps, lookback, at_once):
-    store, model = PrefixStore(), DictModel(lookback)
+@given(steps=steps, lookback=st.integers(1, 6), at_once=st.booleans(), least=st.sampled_from([0, 0, 1, 5]))
+def test_the_store_agrees_with_a_model_that_refreshes_every_ancestor_at_once(steps, lookback, at_once, least):
+    """So does the one that forgets, however often it does."""
+    store, model = ForgettingStore(least_writes=least) if least else PrefixStore(), DictModel(lookback)
     space = store.space(("", "m", 2, ()))
     now = 0
     for number, (names, wanted, pause, lasts, wait) in enumerate(steps):
@@ -184,3 +186,61 @@ def test_refreshing_at_once_does_not_forget_an_earlier_read_that_counts_from_a_l
     store.refresh(first, 20)
     assert store.alive(first, 160 + TTL)
     assert not store.alive(first, 160 + TTL + 1)
+
+
+talk = st.lists(
+    st.tuples(
+        st.sampled_from("xxxy"),  # which of two conversations goes on
+        st.sampled_from([0, 0, 1, 3, 6, 20]),  # how many of its turns are taken back before
+        st.integers(1, 9),  # how many turns follow
+        st.sampled_from([5, 60, 120, 180, 290, 310]),  # seconds between them
+        st.sampled_from([0, 0, 100, 250]),  # seconds from start to end, from which lifetimes count here
+    ),
+    min_size=2,
+    max_size=12,
+)
+
+
+@settings(max_examples=300)
+@given(steps=talk, least=st.sampled_from([1, 3, 7]))
+def test_forgetting_changes_no_answer_of_growing_conversations(steps, least):
+    stores = PrefixStore(), ForgettingStore(least_writes=least)
+    turns = {"x": ["head"], "y": ["head"]}
+    now = 0
+    each = [
+        (which, back * (not turn), pause, lasts) for which, back, more, pause, lasts in steps for turn in range(more)
+    ]
+    for number, (which, back, pause, lasts) in enumerate(each):
+        now += pause
+        names = turns[which]
+        del names[max(1, len(names) - back) :]
+        names.append(f"{which} {len(names)}")
+        body = prompt([block(name, 1) for name in names])
+        hits = []
+        for store in stores:
+            at = address(store, body)
+            hit = store.find(at, [len(names) - 1], now, lookback=8)
+            if hit is not None:
+                store.touch(at, hit, now, now + lasts)
+            hits.append(hit and (hit.length, hit.owner))
+            for length in {1, len(names)} - {hit and hit.length}:
+                known = at.space_at(length).entries.get(at.chain(length))
+                if hit is None or length > hit.length or known is None or not store.alive(known, now):
+                    store.write(at, length, now, used=now + lasts, readable=now, ttl=TTL, owner=str(number), after=hit)
+        assert hits[0] == hits[1]
+
+
+def test_what_is_over_is_given_up_with_all_that_belongs_to_it():
+    store = ForgettingStore(least_writes=10)
+    for number in range(200):
+        at = address(store, prompt([block(f"start {number}", 1), *texts(9, prefix=f"{number} ")]))
+        for length in (1, 9):
+            write(store, at, length, now=100 * number)
+        hit = store.find(at, [8], now=100 * number, lookback=20)
+        assert hit is not None
+        store.touch(at, hit, 100 * number, 100 * number)
+    # Of three conversations in a lifetime two entries each, and at most ten writes more.
+    (space,) = store.spaces_like(lambda _: True)
+    assert len(space.entries) <= 4 * 2 + 10
+    assert len(store._logs) <= 4 + 10
+    assert len(store._common.reads) <= 10

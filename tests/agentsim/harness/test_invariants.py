@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
+from unittest.mock import patch
 
 import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from agentsim.backends.forgetting import ForgettingStore
 from agentsim.backends.modeled import ModeledProvider
 from agentsim.harness.draws import Fixed
 from agentsim.harness.plan import (
@@ -189,9 +192,11 @@ def check_sums(simulation: Simulation) -> None:
 
 
 def check_paths(simulation: Simulation) -> None:
-    """The clock and the sorted scan give the rows that the simulation had."""
+    """The clock and the sorted scan give the rows that the simulation had, and so does a provider that forgets."""
     session = simulation.session
     assert replay(session, ModeledProvider()).rows == scan(session, ModeledProvider()).rows == rows_of(simulation)
+    with patch("agentsim.backends.modeled.ForgettingStore", partial(ForgettingStore, least_writes=2)):
+        assert scan(session, ModeledProvider(forgets=True)).rows == rows_of(simulation)
 
 
 def check_ttl(session: Session) -> None:

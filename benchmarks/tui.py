@@ -19,9 +19,11 @@ import signal
 import statistics
 import struct
 import sys
+import tempfile
 import termios
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from agentsim.diagnose import Diagnosis
 from agentsim.diagnose.totals import Totals
@@ -134,8 +136,7 @@ class Terminal:
 
     def answer(self, key: bytes) -> float:
         """Seconds from a key to the first bytes of the answer."""
-        while select.select([self.file], [], [], 0.15)[0]:
-            os.read(self.file, 65536)
+        self.quiet(0.15)
         began = time.perf_counter()
         os.write(self.file, key)
         select.select([self.file], [], [], 5)
@@ -144,6 +145,11 @@ class Terminal:
     def read(self, seconds: float) -> bytes:
         """What is written until something comes; nothing where nothing does."""
         return os.read(self.file, 65536) if select.select([self.file], [], [], seconds)[0] else b""
+
+    def quiet(self, seconds: float) -> None:
+        """Wait until nothing was written for so long."""
+        while self.read(seconds):
+            pass
 
     def end(self) -> None:
         """End the program."""
@@ -230,6 +236,43 @@ def keys_while_listing(folder: str, rounds: int) -> None:
     print(f"all sessions listed   {statistics.median(took for _, took in runs):.2f} s")
 
 
+def after_an_append(folder: Path, requests: int, rounds: int) -> list[float]:
+    """Seconds from the append of one request to a log that is followed to its row on the screen."""
+    from benchmarks.logs_corpus import write
+
+    write(folder, "source", 1, 1, requests + rounds)
+    (log,) = folder.glob("projects/*/*.jsonl")
+    lines = log.read_bytes().splitlines(keepends=True)
+    begun = 3 * requests  # a prompt and two rows of a reply each
+    log.write_bytes(b"".join(lines[:begun]))
+    terminal = Terminal(["--follow", str(log)])
+    try:
+        terminal.until(f"{requests:,} requests".encode())
+        times = []
+        for number in range(1, rounds + 1):
+            terminal.quiet(0.5)
+            with log.open("ab") as file:
+                file.write(b"".join(lines[begun : begun + 3]))
+            begun += 3
+            appended = time.perf_counter()
+            terminal.until(f"{requests + number:,} requests".encode(), appended + 20 - terminal.began)
+            times.append(time.perf_counter() - appended)
+        return times
+    finally:
+        terminal.end()
+
+
+def follow_a_log(rounds: int, requests: int = 8_000) -> None:
+    """Print how soon a row is shown of a log that grows."""
+    with tempfile.TemporaryDirectory() as folder:
+        times = after_an_append(Path(folder), requests, rounds)
+        size = sum(file.stat().st_size for file in Path(folder).glob("projects/*/*"))
+    print(
+        f"appended, then shown  {statistics.median(times):.3f} s median, {max(times):.3f} s worst of {rounds}, "
+        f"in a log of {size // 10**6} MB"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
@@ -237,6 +280,7 @@ def main() -> None:
     parser.add_argument("--folder", help="logs to list")
     options = parser.parse_args()
     start_up(options.rounds)
+    follow_a_log(options.rounds)
     if options.folder:
         keys_while_listing(options.folder, options.rounds)
     for count in options.rows:

@@ -1,17 +1,26 @@
-"""Follow a log that grows: look at its size a few times a second, and read it again when it has changed."""
+"""Follow a log that grows: look at its size a few times a second, and read what was appended when it has changed.
+
+Logs of Claude Code are read on from where they ended; of other formats the whole log is read again.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from textual.worker import Worker, get_current_worker
 
+from agentsim.diagnose import Diagnosis
+from agentsim.session import Session
 from tui.trace.grown import Grown
 from tui.trace.screen import TraceScreen
 
-PAUSE = 0.2
+if TYPE_CHECKING:
+    from traces.claude_code.growing import Growing
+
+PAUSE = 0.1
 """Seconds between two looks. A miss shows within this, plus the time it takes to read the session."""
 
 Stamp = tuple[tuple[str, int, int], ...]
@@ -49,9 +58,46 @@ def follow(screen: TraceScreen) -> Worker[None]:
     )
 
 
-def _watch(screen: TraceScreen, files: tuple[str, ...], session: str) -> None:
-    from tui.loading import read_session
+class Following:
+    """A session that is read again and again, from its files and those of subagents that were begun."""
 
+    def __init__(self, session: str) -> None:
+        self._session = session
+        self._growing: Growing | None = None
+
+    def read(self, paths: Sequence[str]) -> Diagnosis | None:
+        """The session as it is now, judged; ``None`` where it cannot be read."""
+        from tui.loading import judge, largest, read_session
+
+        try:
+            sessions = self._read_on(paths)
+        except OSError:
+            sessions = None
+        if sessions is None:
+            return read_session(paths, self._session)[0]
+        found = largest(sessions, self._session)
+        return None if found is None else judge(found)
+
+    def _read_on(self, paths: Sequence[str]) -> list[Session] | None:
+        """What the files hold, where only what was appended need be read for it. Raises OSError."""
+        from traces import claude_code
+        from traces.formats import detect
+        from traces.garbage import without_collection
+
+        for path in paths:
+            format = detect(path)
+            if format is None or format.name != claude_code.NAME:
+                return None
+        if self._growing is None:
+            from traces.claude_code.growing import Growing
+
+            self._growing = Growing()
+        with without_collection():
+            return claude_code.read_sessions(paths, None, self._growing)
+
+
+def _watch(screen: TraceScreen, files: tuple[str, ...], session: str) -> None:
+    following = Following(session)
     worker = get_current_worker()
     # Nothing is known about the state that was read before: the first look always reads.
     before: Stamp | None = None
@@ -59,7 +105,7 @@ def _watch(screen: TraceScreen, files: tuple[str, ...], session: str) -> None:
         now = stamp_of(files)
         if now != before:
             before = now
-            diagnosis, _ = read_session([path for path, _, _ in now], session)
+            diagnosis = following.read([path for path, _, _ in now])
             if diagnosis is not None and not worker.is_cancelled:
                 screen.post_message(Grown(diagnosis))
         time.sleep(PAUSE)

@@ -75,8 +75,13 @@ def judge(session: Session) -> Diagnosis:
 def read_session(paths: Sequence[str], session_id: str | None) -> tuple[Diagnosis | None, str]:
     """One session of some paths, judged; or ``None`` and the reason."""
     opened = read_paths(paths)
-    found = [session for session in opened.sessions if session_id is None or session.id == session_id]
-    if not found:
+    found = largest(opened.sessions, session_id)
+    if found is None:
         return None, opened.failure or "the session is not there any more"
-    largest = max(found, key=lambda session: len(session.requests))
-    return judge(largest), ""
+    return judge(found), ""
+
+
+def largest(sessions: Sequence[Session], session_id: str | None) -> Session | None:
+    """The session of an id with the most requests."""
+    found = [session for session in sessions if session_id is None or session.id == session_id]
+    return max(found, key=lambda session: len(session.requests), default=None)

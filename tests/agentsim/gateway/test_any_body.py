@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from agentsim.backends.modeled import ModeledProvider
 from agentsim.backends.routed import RoutedProvider
+from agentsim.bodies.sealed import Summary, sealed
 from agentsim.gateway.application import application
 from agentsim.gateway.emulator import Emulator
 from agentsim.gateway.script import DEFAULT
@@ -64,8 +65,15 @@ GOOD: dict[str, Any] = {
 }
 """A body that every path takes."""
 
-PATHS = ("/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions", "/v1/responses", "/v1/conversations")
-
+PATHS = (
+    "/v1/messages",
+    "/v1/messages/count_tokens",
+    "/v1/chat/completions",
+    "/v1/responses",
+    "/v1/responses/compact",
+    "/v1/responses/input_tokens",
+    "/v1/conversations",
+)
 
 MARK = {"mode": "explicit", "ttl": "30m"}
 MARKED: dict[str, Any] = {
@@ -76,6 +84,7 @@ MARKED: dict[str, Any] = {
         {"role": "tool", "tool_call_id": "t1", "content": [{"type": "text", "text": "x"}]},
     ],
     "input": [
+        {"type": "compaction", "id": "cmp_1", "encrypted_content": sealed(Summary(2, "It went well."))},
         {"role": "user", "content": [{"type": "input_text", "text": "go", "prompt_cache_breakpoint": MARK}]},
         {
             "type": "function_call_output",
@@ -88,12 +97,19 @@ MARKED: dict[str, Any] = {
     "prompt_cache_options": {"mode": "explicit", "ttl": "30m"},
     "prompt_cache_retention": "24h",
     "store": True,
+    "background": False,
     "items": [{"type": "message", "role": "user", "content": "go"}],
     "metadata": {},
 }
 """The same for the paths that know breakpoints of their own kind."""
 
-MARKED_PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/conversations")
+MARKED_PATHS = (
+    "/v1/chat/completions",
+    "/v1/responses",
+    "/v1/responses/compact",
+    "/v1/responses/input_tokens",
+    "/v1/conversations",
+)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

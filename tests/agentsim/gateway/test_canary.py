@@ -70,6 +70,8 @@ PATHS = (
     "/v1/messages/count_tokens",
     "/v1/chat/completions",
     "/v1/responses",
+    "/v1/responses/compact",
+    f"/v1/responses/{KEY}/cancel",
     f"/{KEY}",
     f"/v1?key={KEY}",
 )

@@ -54,7 +54,8 @@ def test_bad_bodies_are_refused_without_repeating_them(tmp_path: Path, capfd: py
         b"[" * 1_000_000: 400,
     }
     with serving(tmp_path) as served:
-        for path in ("/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions", "/v1/responses"):
+        openai = ("/v1/chat/completions", "/v1/responses", "/v1/responses/compact")
+        for path in ("/v1/messages", "/v1/messages/count_tokens", *openai):
             for body, status in bodies.items():
                 answer = served.post(body, path)
                 assert status_of(answer) == status, (path, body[:60])

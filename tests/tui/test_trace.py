@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+
 import pytest
 
-from tests.tui.conftest import ATLAS, CLAUDE_CODE, drive, keys, press, shown
-from tui.app import Launch
+from tests.tui.conftest import ATLAS, CLAUDE_CODE, drive, keys, press, settle, shown
+from tui.app import AgentsimApp, Launch
+from tui.trace.screen import TraceScreen
 
 MISSES = [4, 6, 8, 10, 12, 13]
 """Rows of the worked example that lost their cache, from 0."""
@@ -226,3 +230,35 @@ def test_the_palette_finds_actions_by_name():
         assert type(pilot.app.screen).__name__ == "TimelineScreen"
 
     run(palette)
+
+
+def test_what_was_never_read_is_found_out_in_a_worker_where_there_are_many_rows(monkeypatch):
+    from agentsim.diagnose.never_read import never_read as found
+    from tui.trace import story
+
+    go = threading.Event()
+
+    def never_read(rows):
+        assert threading.current_thread() is not threading.main_thread()
+        go.wait(20)
+        return found(rows)
+
+    monkeypatch.setattr(story, "never_read", never_read)
+    monkeypatch.setattr(story, "AT_ONCE", 13)
+
+    async def look() -> None:
+        app = AgentsimApp(Launch(paths=(ATLAS,)))
+        async with app.run_test(size=(100, 40)) as pilot:
+            while not (
+                isinstance(screen := app.screen, TraceScreen) and screen.query("#rows") and len(screen.grid.rows)
+            ):
+                await pilot.pause(0.02)
+            screen.select(8)
+            while "#9 " not in shown(app):
+                await pilot.pause(0.02)
+            assert "never read" not in shown(app)
+            go.set()
+            await settle(pilot)
+            assert "never read  1,500 tokens" in shown(app)
+
+    asyncio.run(look())

@@ -97,6 +97,13 @@ class TraceScreen(Page):
             super().__init__()
             self.before = before
 
+    class Told(Message):
+        """A story is complete."""
+
+        def __init__(self, story: Story) -> None:
+            super().__init__()
+            self.story = story
+
     class Saved(Message):
         """The fix of a row was simulated."""
 
@@ -138,6 +145,7 @@ class TraceScreen(Page):
         self._head()
         if not self.rows.is_complete:
             self._complete()
+        self._complete_story()
 
     @property
     def grid(self) -> Grid:
@@ -477,6 +485,20 @@ class TraceScreen(Page):
             self.rows.complete(event.before)
             self.grid.refresh()
 
+    def _complete_story(self) -> None:
+        if not self.story.is_complete:
+            self._find_unread(self.story)
+
+    @work(thread=True, exclusive=True, group="unread")
+    def _find_unread(self, story: Story) -> None:
+        story.complete()
+        self.post_message(self.Told(story))
+
+    def on_trace_screen_told(self, event: Told) -> None:
+        """Tell the story of the selected row once more, with what was found out."""
+        if event.story is self.story and self._timer is None:
+            self._tell()
+
     def on_grown(self, event: Grown) -> None:
         """Show a newer state of the session; stay on the last row if the cursor was there. Flag new misses."""
         diagnosis = event.diagnosis
@@ -491,6 +513,7 @@ class TraceScreen(Page):
         self.diagnosis = diagnosis
         self.story = Story(diagnosis)
         self.workbench.renew(diagnosis)
+        self._complete_story()
         self._savings = {}
         self.rows.replace(diagnosis)
         line = len(self.rows) - 1 if at_end else self.rows.nearest(keep if keep is not None else 0)

@@ -15,6 +15,9 @@ from tui.trace.blocks import block_diff, excerpts
 from tui.trace.prompt_bar import prompt_bar
 from tui.trace.rows import provider_says, what_happened
 
+AT_ONCE = 1_000
+"""Rows of a session up to which all is told at once."""
+
 LABEL = 12
 Lines = list[list[Piece]]
 
@@ -110,10 +113,20 @@ class Story:
             lines += _labelled("expected", f"to read {verdict.expected:,} tokens")
         return lines
 
-    def _never_read(self, index: int) -> Lines:
+    @property
+    def is_complete(self) -> bool:
+        """Whether :meth:`tell` knows all that it can know."""
+        return self._in_vain is not None or len(self.diagnosis.rows) <= AT_ONCE
+
+    def complete(self) -> None:
+        """Find out what was written and never read; for a large session in a worker, as it looks at every row."""
         if self._in_vain is None:
             self._in_vain = never_read(self.diagnosis.rows)
-        one = self._in_vain[index]
+
+    def _never_read(self, index: int) -> Lines:
+        if self.is_complete:
+            self.complete()
+        one = None if self._in_vain is None else self._in_vain[index]
         if one is None:
             return []
         paid = f"{figures.plural(one.unread, 'token')}, {figures.row_money(one.surcharge)} of surcharge ({CODE})"

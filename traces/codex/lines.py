@@ -113,6 +113,12 @@ class UsageRecord(msgspec.Struct, gc=False):
     usage: Counters | None = None
 
 
+class Compacted(msgspec.Struct, gc=False):
+    """``payload`` of ``compacted``: the response that holds the summary, where the server made it."""
+
+    compaction_response_id: str | None = None
+
+
 class MetaLine(msgspec.Struct, gc=False):
     """A line with ``session_meta``."""
 
@@ -131,8 +137,15 @@ class RecordLine(msgspec.Struct, gc=False):
     payload: UsageRecord
 
 
+class CompactedLine(msgspec.Struct, gc=False):
+    """A line with ``compacted``."""
+
+    payload: Compacted
+
+
 lines = msgspec.json.Decoder(Line)
 infos = msgspec.json.Decoder(Info | None)
 meta_lines = msgspec.json.Decoder(MetaLine)
 turn_lines = msgspec.json.Decoder(TurnLine)
 record_lines = msgspec.json.Decoder(RecordLine)
+compacted_lines = msgspec.json.Decoder(CompactedLine)

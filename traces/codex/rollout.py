@@ -14,6 +14,7 @@ from traces.codex.lines import (
     Spawn,
     Started,
     SubagentSource,
+    compacted_lines,
     infos,
     lines,
     meta_lines,
@@ -32,7 +33,7 @@ REPLY_ITEMS = frozenset(
 
 class Call(msgspec.Struct, kw_only=True):
     """A call as the log tells it. ``chain`` stands for its counters and those of all calls before it in the file: two
-    calls with one chain are one call, copied."""
+    calls with one chain are one call, copied. ``summarises``: it made the summary of a compaction."""
 
     line: int
     counters: Counters
@@ -46,6 +47,7 @@ class Call(msgspec.Struct, kw_only=True):
     response_id: str | None
     events: tuple[tuple[EventKind, int | None], ...]
     inherited: bool = False
+    summarises: bool = False
 
 
 class Rollout(msgspec.Struct, kw_only=True):
@@ -114,6 +116,9 @@ class _Scan:
             self._meta(line, data)
         elif kind == "compacted":
             self._note("compaction", line)
+            summary = decode(compacted_lines, data).payload.compaction_response_id
+            if summary is not None and self.rollout.calls and self.rollout.calls[-1].response_id == summary:
+                self.rollout.calls[-1].summarises = True
 
     def _meta(self, line: Line, data: bytes) -> None:
         meta = decode(meta_lines, data).payload

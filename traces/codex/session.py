@@ -164,6 +164,7 @@ def _add(rollout: Rollout, copies: int, calls: list[Call], assembly: Assembly, l
             start=call.start,
             end=call.end,
             provider=call.provider,
+            purpose="summary" if call.summarises else "main",
             settings=effort_setting(call.effort),
             usage=usage_of(call.counters),
             harness_version=call.version,

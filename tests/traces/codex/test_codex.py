@@ -117,6 +117,18 @@ def test_what_happened_before_a_call_is_told(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("named", ["resp_4", "resp_5", None])
+def test_the_call_that_made_a_summary_is_told(tmp_path, named):
+    file = three_calls().record(60, "resp_4", 4_000, 3_968)
+    file.line("compacted", 62, message="", compaction_response_id=named).reply(64).count(66, 900, 512)
+    requests = only(file, tmp_path).requests
+    assert [request.purpose for request in requests] == [
+        *["main"] * 3,
+        "summary" if named == "resp_4" else "main",
+        "main",
+    ]
+
+
 def forked(id="child", at=100, copied=3, own=77, **meta):
     """A thread that begins with the calls of another one, restamped, and goes on by itself."""
     file = three_calls(id, at, **meta)

@@ -18,8 +18,11 @@ def facts_of(session: Session) -> list[RowFacts]:
     head_tokens: int | None = None
     rows: list[RowFacts] = []
     automatic: dict[tuple[str, str], list[RowFacts]] = {}
+    written = {
+        (request.provider, request.model) for request in session.requests if request.usage and request.usage.write
+    }
     for request in session.requests:
-        row = _facts(request)
+        row = _facts(request, writes=(request.provider, request.model) in written)
         row.events = tuple(events.get(request.id, ()))
         row.parent = by_id.get(request.parent) if request.parent is not None else None
         row.ttl, row.ttl_dropped = lifetime(request.usage, row.parent, _tiers(request))
@@ -38,15 +41,17 @@ def facts_of(session: Session) -> list[RowFacts]:
     return rows
 
 
-def _facts(request: Request) -> RowFacts:
+def _facts(request: Request, *, writes: bool) -> RowFacts:
+    """The facts of a row. ``writes``: some row of its provider and model reports that it wrote."""
     usage = request.usage or Usage()
     measured = usage.read is not None or usage.write is not None
     row = RowFacts(request.id, request.model, usage.read or 0, usage.write or 0, usage.fresh or 0, measured=measured)
     row.output = usage.output if request.output_final else None
     row.provider = request.provider
     row.host = request.host
-    if usage.write is None and request.provider != "anthropic":
-        # Automatic caches report no writes: all that was sent may be read next time.
+    reports_none = usage.write == 0 and not writes and _finds_all(request)
+    if reports_none or (usage.write is None and request.provider != "anthropic"):
+        # Automatic caches report no writes, or none in every row: all that was sent may be read next time.
         row.warm = row.total
         row.automatic = True
     row.fixed_lifetime = request.provider == "anthropic" or "claude" in request.model.lower()
@@ -60,6 +65,16 @@ def _facts(request: Request) -> RowFacts:
     row.diagnosis = request.diagnosis
     row.calls = max(1, len(request.iterations))
     return row
+
+
+def _finds_all(request: Request) -> bool:
+    """Whether the cache of a request's provider finds prefixes by itself, as far as its rules are known."""
+    if request.provider == "anthropic":
+        return False
+    try:
+        return rules_for(request.provider, request.model, request.start).matching != "breakpoint"
+    except ValueError:
+        return not request.model.lower().startswith("claude")
 
 
 USUAL = (FIVE_MINUTES, ONE_HOUR)

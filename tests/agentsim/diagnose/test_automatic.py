@@ -187,6 +187,28 @@ def test_where_writes_are_reported_no_five_minutes_are_claimed_either():
     assert "five-minute" not in " ".join(judge_rows(rows)[2].established)
 
 
+@pytest.mark.parametrize(
+    ("provider", "model", "automatic"),
+    [
+        ("openai", "gpt-5.1-codex", True),
+        ("openai", "gpt-5.6-sol", False),  # writes at breakpoints: a zero says that none was there
+        ("a name of my own", "gpt-5.1-codex", True),  # nobody's rules, and nothing was ever written
+        ("a name of my own", "claude-opus-4-8", False),
+        ("anthropic", "claude-opus-4-8", False),
+    ],
+)
+def test_writes_of_nothing_in_every_row_are_no_writes(provider, model, automatic):
+    """Codex logs a counter of writes for every model, which is zero where the cache has none to report."""
+
+    def kinds(*writes):
+        sizes = ((0, 8_584, 0), (10, 17_727, 8_576), (20, 20_000, 8_576))
+        rows = [(*size, {"write": write}) for size, write in zip(sizes, writes, strict=False)]
+        return [verdict.kind for verdict in judge_rows(session(*rows, provider=provider, model=model))][:2]
+
+    assert (kinds(0, 0) == ["first", "hit"]) is automatic
+    assert kinds(0, 0, 500) != ["first", "hit"], "one that writes once could have written before"
+
+
 def test_the_loss_is_priced():
     verdict = diagnose(session(*STEADY, (40, 7_000, 384))).verdicts[-1]
     # gpt-5.5: 5 dollars a million fresh, 0.5 read: 4.5 picodollars * 10^6 a token.

@@ -18,7 +18,10 @@ class SearchBar(Input):
     SearchBar { height: 1; border: none; padding: 0 1; background: $panel; }
     SearchBar:focus { border: none; background: $panel; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "cancel", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "Done", key_display="Enter"),
+        Binding("escape", "cancel", "Cancel", key_display="Esc"),
+    ]
 
     class Typed(Message):
         """The text has changed. ``purpose`` is what the bar was opened for."""

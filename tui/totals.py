@@ -127,7 +127,8 @@ def _grouped(title: str, found: Iterable[Group], width: int) -> Lines:
     found = list(found)
     label = max(min(LABEL - 16, width - 50), 12)
     room = max(min(40, width - label - 46), LEAST_BAR)
-    titles = f"{'requests':>9} {'hit %':>7} {'cost':>10} {'lost':>10}  cost, ▓ of it lost"
+    bars = "cost, ▓ of it lost"
+    titles = f"{'requests':>9} {'hit %':>7} {'cost':>10} {'lost':>10}  {bars if len(bars) <= room else '▓ lost'}"
     out: Lines = [[""], [(fit(title, label + 2), Ink.STRONG), (titles, Ink.FAINT)]]
     most = max((group.cost or 0 for group in found), default=0) or 1
     for group in found:

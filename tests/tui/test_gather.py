@@ -120,6 +120,25 @@ def test_search_while_typing(tmp_path):
     drive(Launch(paths=(str(tmp_path),)), two, keys("slash", *"FOURTEEN"), one, keys("escape"), two)
 
 
+def test_a_search_that_finds_nothing_says_how_to_go_on(tmp_path):
+    for path in (ATLAS, CLAUDE_CODE):
+        shutil.copy(path, tmp_path)
+
+    async def look(pilot):
+        screen = shown(pilot.app)
+        assert "no session holds “zz?” (of 2); Esc shows all" in screen
+        assert "hit rate" not in screen  # of nothing
+        last = screen.splitlines()[-1]
+        assert "Esc Cancel" in last
+        assert "Help" not in last  # its key is text now
+
+    async def all_again(pilot):
+        assert "2 sessions" in shown(pilot.app)
+        assert "? Help" in shown(pilot.app).splitlines()[-1]
+
+    drive(Launch(paths=(str(tmp_path),)), keys("slash", *"zz", "question_mark"), look, keys("escape"), all_again)
+
+
 def test_newest_first_and_sorting():
     rows = SessionRows()
     rows.put(

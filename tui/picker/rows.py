@@ -19,7 +19,7 @@ class SessionRows:
         Column("mark", " ", 1, "<", 9),
         Column("last", "last", 16, "<", 8),
         Column("name", "project", 16, "<", 9, True),
-        Column("format", "format", 11, "<", 3),
+        Column("format", "format", 12, "<", 3),
         Column("requests", "requests", 9, ">", 6),
         Column("hit", "hit %", 7, ">", 7),
         Column("cost", "cost", 11, ">", 9),

@@ -140,6 +140,11 @@ class PickerScreen(Page):
         if self._finished and not self.rows.all:
             where = ", ".join(safe(path, 60) for path in self._paths) or "this machine (~/.claude/projects)"
             second = [(f"no sessions found; name a log: agentsim tui PATH (looked in {where})", Ink.WARN)]
+        elif not self.rows.all:
+            second = [("looking for sessions …", Ink.FAINT)]
+        elif not lines:
+            wanted = safe(self.rows.wanted, 30)
+            second = [(f"no session holds “{wanted}” (of {len(self.rows.all):,}); Esc shows all", Ink.WARN)]
         else:
             read, whole = sum(line.read for line in lines), sum(line.total for line in lines)
             lost = known_sum(line.lost for line in lines if line.misses)
@@ -228,8 +233,9 @@ class PickerScreen(Page):
             self._rearrange()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """No second search while one types. (Its key comes first, so that keys typed ahead are part of the text.)"""
-        return action != "search" or not any(bar.display for bar in self.query(SearchBar))
+        """No second search while one types. (Its key comes first, so that keys typed ahead are part of the text.) The
+        key of the help page is text then too."""
+        return action not in ("search", "help") or not any(bar.display for bar in self.query(SearchBar))
 
     def action_search(self) -> None:
         """Open the search bar."""

@@ -250,8 +250,9 @@ class TraceScreen(Page):
         self._rearrange()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """No second search while one types. (Its keys come first, so that keys typed ahead are part of the text.)"""
-        return action not in ("search", "filter") or not any(bar.display for bar in self.query(SearchBar))
+        """No second search while one types. (Its keys come first, so that keys typed ahead are part of the text.) The
+        key of the help page is text then too."""
+        return action not in ("search", "filter", "help") or not any(bar.display for bar in self.query(SearchBar))
 
     def action_search(self) -> None:
         """Open the search bar."""

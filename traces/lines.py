@@ -7,7 +7,7 @@ without being held in memory. Nothing here decodes anything.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple, cast
 
 BLOCK_BYTES = 4 * 2**20
@@ -136,8 +136,12 @@ def read_blocks(path: str, *, block_bytes: int = BLOCK_BYTES, max_line_bytes: in
 
 def read_chunks(path: str, *, chunk_bytes: int = BLOCK_BYTES, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Chunk]:
     """As :func:`read_blocks`, with the lines of each block as a list."""
-    first = 1
-    for block in read_blocks(path, block_bytes=chunk_bytes, max_line_bytes=max_line_bytes):
+    return chunks_of(read_blocks(path, block_bytes=chunk_bytes, max_line_bytes=max_line_bytes))
+
+
+def chunks_of(blocks: Iterable[Block], first: int = 1) -> Iterator[Chunk]:
+    """Blocks with their lines as a list; ``first`` is the number of the first one."""
+    for block in blocks:
         lines = [b""] if block.overlong else block.data[: block.size].split(b"\n")
         yield Chunk(first, block.offset, lines, (first,) if block.overlong else (), block.open_end)
         first += len(lines)

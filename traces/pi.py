@@ -10,14 +10,16 @@ copies the entries it starts from into a file of its own. System text and tools 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from agentsim.session import Event, EventKind, Problem, Request, Session, Source, Usage
 from traces.assembly import MAIN, Assembly, effort_setting, refuse_empty, stem
 from traces.conventions import check_excludes_cached, input_excludes_cached, is_empty, provider_name, reports_writes
-from traces.records import BadRow, Count, Tally, rows_of, tell_or_raise
+from traces.growing import GrowingFile
+from traces.lines import chunks_of
+from traces.records import BadRow, Count, Row, Tally, rows_in, rows_of, tell_or_raise
 from traces.stamps import nanoseconds
 
 NAME = "pi"
@@ -95,15 +97,18 @@ def detect(head: bytes, path: str) -> bool:
     )
 
 
-def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
+def read_sessions(
+    paths: Sequence[str], problems: list[Problem] | None = None, growing: Growing | None = None
+) -> Iterator[Session]:
     """The sessions of these files. What a fork copied belongs to the session that began first.
 
-    What is wrong with a file is told in ``problems``; without that list OSError is raised for it.
+    What is wrong with a file is told in ``problems``; without that list OSError is raised for it. With ``growing``,
+    handed over again and again, only what was appended is read the next time.
     """
     scans: list[_Scan] = []
     for path in paths:
         try:
-            scans.append(_Scan(path))
+            scans.append(_Scan(path, rows_of(path, _entries)) if growing is None else growing.scan(path))
         except OSError as error:
             tell_or_raise(error, path, problems)
     seen: set[tuple[object, ...]] = set()
@@ -121,13 +126,17 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 class _Scan:
     """One file, read. Its requests are found when it is known what earlier sessions hold."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, rows: Iterable[Row[_Entry]]) -> None:
         self.path = path
         self.tally = Tally(path)
         self.id = stem(path)
         self.began: int | None = None
         self.entries: list[tuple[int, _Entry]] = []
-        for row in rows_of(path, _entries):
+        self.read(rows)
+
+    def read(self, rows: Iterable[Row[_Entry]]) -> None:
+        """Take in the next rows."""
+        for row in rows:
             try:
                 entry = row.checked()
             except BadRow as bad:
@@ -140,6 +149,12 @@ class _Scan:
             if entry.type == "message" and entry.message is not None and entry.message.role == "assistant":
                 self.tally.rows += 1
             self.entries.append((row.line, entry))
+
+    def copy(self) -> _Scan:
+        """One that can be built, and read on, by itself."""
+        made = _Scan(self.path, ())
+        vars(made).update(vars(self), tally=self.tally.copy(), entries=list(self.entries))
+        return made
 
     def build(self, seen: set[tuple[object, ...]]) -> Session:
         """The session; ``seen`` holds what earlier sessions counted, and grows."""
@@ -234,6 +249,32 @@ class _Scan:
             # before it also happened before the next one.
             return before
         return msgspec.structs.replace(before, request=request.id, blocks=_blocks(message.content), events=None)
+
+
+class Growing:
+    """Files by their paths, as far as they were read: only what was appended is read the next time. For one thread."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[GrowingFile, _Scan]] = {}
+
+    def scan(self, path: str) -> _Scan:
+        """What :class:`_Scan` reads of the whole file."""
+        if path not in self._known or not self._grow(*self._known[path]):
+            file = GrowingFile(path)
+            self._known[path] = file, _Scan(path, rows_in(chunks_of(file.all_lines()), _entries))
+        file, scan = self._known[path]
+        if not file.can_grow:
+            return _Scan(path, rows_of(path, _entries))
+        scan = scan.copy()
+        scan.read(rows_in(chunks_of(file.last_line(), file.lines + 1), _entries))
+        return scan
+
+    def _grow(self, file: GrowingFile, scan: _Scan) -> bool:
+        before = file.lines
+        blocks = file.more_lines()
+        if blocks:
+            scan.read(rows_in(chunks_of(blocks, before + 1), _entries))
+        return blocks is not None
 
 
 def _usage(sent: _Counters | None, provider: str, model: str) -> Usage:

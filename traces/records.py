@@ -14,7 +14,7 @@ from typing import Annotated, Generic, NamedTuple, TypeVar
 import msgspec
 
 from agentsim.session import Accounting, Problem
-from traces.lines import MAX_LINE_BYTES, read_chunks
+from traces.lines import MAX_LINE_BYTES, Chunk, read_chunks
 
 MAX_COUNT = 2**53
 """A larger token count cannot be meant, and other programs could not even read it exactly."""
@@ -131,6 +131,12 @@ class Tally:
         self.skipped: dict[str, int] = {}
         self.problems: list[Problem] = []
 
+    def copy(self) -> Tally:
+        """One that can go on by itself."""
+        made = Tally(self.file)
+        vars(made).update(vars(self), skipped=dict(self.skipped), problems=list(self.problems))
+        return made
+
     def skip(self, line: int, bad: BadRow, file: str | None = None) -> None:
         """Count a row that was left out, and say where it stands and why."""
         self.skipped[bad.reason] = self.skipped.get(bad.reason, 0) + 1
@@ -164,7 +170,12 @@ def rows_of(path: str, decoder: msgspec.json.Decoder[T]) -> Iterator[Row[T]]:
     Objects that ran together on one line (a program died between a row and its newline) come out one by one. Raises
     OSError when the file cannot be read.
     """
-    for chunk in read_chunks(path):
+    return rows_in(read_chunks(path), decoder)
+
+
+def rows_in(chunks: Iterable[Chunk], decoder: msgspec.json.Decoder[T]) -> Iterator[Row[T]]:
+    """As :func:`rows_of`, of some lines of a file."""
+    for chunk in chunks:
         last = len(chunk.lines) - 1
         for index, line in enumerate(chunk.lines):
             number = chunk.first + index

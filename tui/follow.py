@@ -1,6 +1,6 @@
 """Follow a log that grows: look at its size a few times a second, and read what was appended when it has changed.
 
-Logs of Claude Code are read on from where they ended; of other formats the whole log is read again.
+Logs of Claude Code, Codex and Pi are read on from where they ended; of other formats the whole log is read again.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import Any
 
 from textual.worker import Worker, get_current_worker
 
@@ -17,11 +18,11 @@ from agentsim.session import Session
 from tui.trace.grown import Grown
 from tui.trace.screen import TraceScreen
 
-if TYPE_CHECKING:
-    from traces.claude_code.growing import Growing
-
 PAUSE = 0.1
 """Seconds between two looks. A miss shows within this, plus the time it takes to read the session."""
+
+READ_ON = {"claude-code": "traces.claude_code.growing", "codex": "traces.codex.rollout", "pi": "traces.pi"}
+"""Formats of logs that are only appended to, and where it stands how one is read on (``Growing``)."""
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -63,7 +64,8 @@ class Following:
 
     def __init__(self, session: str) -> None:
         self._session = session
-        self._growing: Growing | None = None
+        self._format = ""
+        self._growing: object = None
 
     def read(self, paths: Sequence[str]) -> Diagnosis | None:
         """The session as it is now, judged; ``None`` where it cannot be read."""
@@ -80,20 +82,19 @@ class Following:
 
     def _read_on(self, paths: Sequence[str]) -> list[Session] | None:
         """What the files hold, where only what was appended need be read for it. Raises OSError."""
-        from traces import claude_code
         from traces.formats import detect
         from traces.garbage import without_collection
 
-        for path in paths:
-            format = detect(path)
-            if format is None or format.name != claude_code.NAME:
-                return None
-        if self._growing is None:
-            from traces.claude_code.growing import Growing
-
-            self._growing = Growing()
+        formats = [detect(path) for path in paths]
+        format = formats[0] if formats else None
+        if format is None or format.name not in READ_ON or any(other != format for other in formats):
+            return None
+        if format.name != self._format:
+            growing = import_module(READ_ON[format.name])
+            self._format, self._growing = format.name, growing.Growing()
+        reader: Any = format.reader
         with without_collection():
-            return claude_code.read_sessions(paths, None, self._growing)
+            return list(reader.read_sessions(paths, None, self._growing))
 
 
 def _watch(screen: TraceScreen, files: tuple[str, ...], session: str) -> None:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from tests.tui.conftest import CLAUDE_CODE, drive, shown
+import pytest
+
+from benchmarks.readers_corpus import write
+from tests.tui.conftest import CLAUDE_CODE, SAMPLES, drive, shown
+from traces.growing import GrowingFile
 from tui.app import Launch
+from tui.follow import READ_ON, Following
+from tui.loading import read_paths, read_session
 from tui.trace.screen import TraceScreen
+
+USAGE = str(SAMPLES / "atlas-14.usage.jsonl")
 
 
 def test_a_miss_is_flagged_within_a_second_of_its_line(tmp_path):
@@ -65,3 +73,54 @@ def test_the_first_look_finds_what_was_written_while_the_app_started(tmp_path):
         assert len(pilot.app.screen.rows) == 11
 
     drive(Launch(paths=(str(log),), follow=True), look)
+
+
+@pytest.mark.parametrize("format", ["codex", "pi", "claude-code", "agentsim/1"])
+def test_what_is_followed_is_what_reading_it_anew_shows(tmp_path, format):
+    if format in ("codex", "pi"):
+        (log,) = write(tmp_path, format, 9)
+    else:
+        log = tmp_path / "session.jsonl"
+        log.write_bytes(Path(CLAUDE_CODE if format == "claude-code" else USAGE).read_bytes())
+    text = log.read_bytes()
+    (session,) = read_paths([str(log)]).sessions
+    log.write_bytes(b"")
+    following = Following(session.id)
+    seen = []
+    for part in range(4, 13):
+        if part == 9:  # begun anew
+            log.write_bytes(b"")
+        with log.open("ab") as file:
+            file.write(text[log.stat().st_size : len(text) * part // 12])
+        found = following.read([str(log)])
+        assert found == read_session([str(log)], session.id)[0]
+        seen.append(0 if found is None else len(found.rows))
+    assert seen == sorted(seen)
+    assert seen[-1] == len(session.requests)
+    assert seen[0] < seen[-1]
+
+
+@pytest.mark.parametrize("format", READ_ON)
+def test_a_log_that_grows_is_begun_once(tmp_path, monkeypatch, format):
+    if format == "claude-code":
+        log = tmp_path / "session.jsonl"
+        log.write_bytes(Path(CLAUDE_CODE).read_bytes())
+    else:
+        (log,) = write(tmp_path, format, 9)
+    lines = log.read_bytes().splitlines(keepends=True)
+    (session,) = read_paths([str(log)]).sessions
+    log.write_bytes(b"".join(lines[:-5]))
+    begun = []
+    all_lines = GrowingFile.all_lines
+
+    def spy(file):
+        begun.append(file)
+        return all_lines(file)
+
+    monkeypatch.setattr(GrowingFile, "all_lines", spy)
+    following = Following(session.id)
+    for line in lines[-5:]:
+        assert following.read([str(log)]) is not None
+        with log.open("ab") as file:
+            file.write(line)
+    assert len(begun) == 1

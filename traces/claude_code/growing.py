@@ -1,14 +1,11 @@
 """Logs that are being written: what was read of them is kept, and only what was appended is read.
 
-The sessions are those that reading everything anew would give. A file counts as grown when it is the same one, not
-shorter, and holds the bytes that it held at several places and in front of its old end; any other one is read anew, and
-so is a conversation of several files.
+The sessions are those that reading everything anew would give. A conversation of several files is read anew.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from agentsim.session import Purpose, Request
 from traces.claude_code.calls import Call
@@ -16,12 +13,8 @@ from traces.claude_code.scan import scan, scan_blocks
 from traces.claude_code.session import request_of
 from traces.claude_code.steps import Step, Tree
 from traces.claude_code.unit import MAX_PROBLEMS, Unit
-from traces.lines import MAX_LINE_BYTES, Block, is_packed, open_regular, read_blocks
-
-_PROOF = 256
-"""Bytes that are compared at each place."""
-
-_PROOFS = 8
+from traces.growing import GrowingFile
+from traces.lines import is_packed
 
 
 class Known:
@@ -87,65 +80,31 @@ class Growing:
 
 
 class _Log:
-    """One file: its whole lines taken in, and behind them the beginning of a line that is still being written."""
+    """One file with its whole lines taken in."""
 
     def __init__(self, path: str) -> None:
         self.unit = Unit((path,))
         self.known = Known()
-        self._path = path
-        self._status = os.stat(path)
-        self._place = 0  # behind the last whole line
-        self._lines = 0
-        self._rest = b""
-        self._can_grow = True
-        scan_blocks(self.unit, 0, self._whole_lines())
-        self._proof = self._samples() if self._place else []
-
-    def _whole_lines(self) -> Iterator[Block]:
-        for block in read_blocks(self._path):
-            if block.overlong:
-                self._can_grow = False
-            if block.open_end:
-                self._rest = block.data
-            else:
-                self._place = block.offset + block.size + 1
-                self._lines += block.data.count(b"\n", 0, block.size) + 1
-                yield block
+        self._file = GrowingFile(path)
+        scan_blocks(self.unit, 0, self._file.all_lines())
 
     def grow(self) -> bool:
-        """Take in what was appended. False when the file did anything else but grow, or nothing is known of it yet."""
-        before, now = self._status, os.stat(self._path)
-        end = self._place + len(self._rest)
-        if not self._can_grow or not self._place or now.st_size < end:
-            return False
-        if (now.st_dev, now.st_ino) != (before.st_dev, before.st_ino):
-            return False
-        if now.st_size == end:
-            # The same size at another time: something was written over.
-            return now.st_mtime_ns == before.st_mtime_ns
-        if now.st_size - self._place > MAX_LINE_BYTES or self._samples() != self._proof:
-            return False
-        with open(open_regular(self._path), "rb") as file:
-            file.seek(self._place)
-            data = file.read(now.st_size - self._place)
-        size = data.rfind(b"\n")
-        if size >= 0:
-            scan_blocks(self.unit, 0, (Block(self._place, data[:size], size, False, False),), self._lines)
-            self._lines += data.count(b"\n")
-            self._place += size + 1
-            self._proof = self._samples()
-        self._rest = data[size + 1 :]
-        self._status = now
-        return True
+        """Take in what was appended. False when the file did anything else but grow."""
+        before = self._file.lines
+        blocks = self._file.more_lines()
+        if blocks:
+            scan_blocks(self.unit, 0, blocks, before)
+        return blocks is not None
 
     def now(self) -> Unit:
         """The unit as the file is now, with its last line however far that is written."""
-        if not self._can_grow:
+        if not self._file.can_grow:
             return scan(self.unit.files)
-        if not self._rest:
+        rest = self._file.last_line()
+        if not rest:
             return self.unit
         last = Unit(self.unit.files)
-        scan_blocks(last, 0, (Block(self._place, self._rest, len(self._rest), False, True),), self._lines)
+        scan_blocks(last, 0, rest, self._file.lines)
         if last.calls:
             # A whole line that only lacks its newline. It may change calls, which could not be undone.
             return scan(self.unit.files)
@@ -158,13 +117,3 @@ class _Log:
             last.skipped[reason] = last.skipped.get(reason, 0) + count
         last.problems = (self.unit.problems + last.problems)[:MAX_PROBLEMS]
         return last
-
-    def _samples(self) -> list[bytes]:
-        """Bytes from all over the lines that were taken in."""
-        last = max(self._place - _PROOF, 0)
-        with open(open_regular(self._path), "rb", buffering=0) as file:
-            samples = []
-            for part in range(_PROOFS + 1):
-                file.seek(last * part // _PROOFS)
-                samples.append(file.read(min(_PROOF, self._place)))
-            return samples

@@ -12,8 +12,12 @@ are kept as context and not counted. System text and messages are in the log, to
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from agentsim.session import Problem, Session
+
+if TYPE_CHECKING:
+    from traces.codex.rollout import Growing
 
 NAME = "codex"
 DESCRIPTION = "Codex CLI rollouts (~/.codex/sessions/**/rollout-*.jsonl)"
@@ -28,11 +32,14 @@ def detect(head: bytes, path: str) -> bool:
     return any(mark in head for mark in marks)
 
 
-def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
+def read_sessions(
+    paths: Sequence[str], problems: list[Problem] | None = None, growing: Growing | None = None
+) -> Iterator[Session]:
     """The sessions of these files, each call counted once over all of them.
 
     Subagents become lanes of the session that started them, when its file is among these. What is wrong with a file is
-    told in ``problems``; without that list OSError is raised for it.
+    told in ``problems``; without that list OSError is raised for it. With ``growing``, handed over again and again,
+    only what was appended is read the next time.
     """
     from traces.codex.rollout import Rollout, read_rollout
     from traces.codex.session import sessions_of
@@ -41,7 +48,7 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
     rollouts: list[Rollout] = []
     for path in paths:
         try:
-            rollouts.append(read_rollout(path))
+            rollouts.append(read_rollout(path) if growing is None else growing.rollout(path))
         except OSError as error:
             tell_or_raise(error, path, problems)
     yield from sessions_of(rollouts, problems)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
 
 import msgspec
@@ -22,7 +23,9 @@ from traces.codex.lines import (
     turn_lines,
 )
 from traces.conventions import input_includes_cached, is_empty, provider_name
-from traces.records import BadRow, Tally, decode, rows_of
+from traces.growing import GrowingFile
+from traces.lines import chunks_of
+from traces.records import BadRow, Row, Tally, decode, rows_in, rows_of
 from traces.stamps import nanoseconds
 
 REPLY_ITEMS = frozenset(
@@ -68,13 +71,41 @@ class Rollout(msgspec.Struct, kw_only=True):
 def read_rollout(path: str) -> Rollout:
     """The calls of a file. Raises OSError when it cannot be read."""
     scan = _Scan(path)
-    for row in rows_of(path, lines):
-        try:
-            scan.take(row.line, row.data, row.checked())
-        except BadRow as bad:
-            scan.tally.rows += 1
-            scan.tally.skip(row.line, bad)
+    scan.read(rows_of(path, lines))
     return scan.rollout
+
+
+class Growing:
+    """Rollouts by their paths, as far as they were read: only what was appended is read the next time. For one
+    thread."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[GrowingFile, _Scan]] = {}
+
+    def rollout(self, path: str) -> Rollout:
+        """As :func:`read_rollout`."""
+        if path not in self._known or not self._grow(*self._known[path]):
+            file, scan = GrowingFile(path), _Scan(path)
+            scan.read(rows_in(chunks_of(file.all_lines()), lines))
+            self._known[path] = file, scan
+        file, scan = self._known[path]
+        rest = list(rows_in(chunks_of(file.last_line(), file.lines + 1), lines))
+        if not file.can_grow or any(row.bad is None for row in rest):
+            # A whole row that only lacks its newline cannot be taken back.
+            return read_rollout(path)
+        tally = scan.tally.copy()
+        for row in rest:
+            assert row.bad is not None
+            tally.rows += 1
+            tally.skip(row.line, row.bad)
+        return msgspec.structs.replace(scan.rollout, tally=tally)
+
+    def _grow(self, file: GrowingFile, scan: _Scan) -> bool:
+        before = file.lines
+        blocks = file.more_lines()
+        if blocks:
+            scan.read(rows_in(chunks_of(blocks, before + 1), lines))
+        return blocks is not None
 
 
 class _Scan:
@@ -95,6 +126,15 @@ class _Scan:
         self.ended: str | None = None
         self.responses: set[str] = set()
         self.unmatched: str = ""  # what told the last call, until the other kind of line tells it again
+
+    def read(self, rows: Iterable[Row[Line]]) -> None:
+        """Look at the next lines."""
+        for row in rows:
+            try:
+                self.take(row.line, row.data, row.checked())
+            except BadRow as bad:
+                self.tally.rows += 1
+                self.tally.skip(row.line, bad)
 
     def take(self, number: int, data: bytes, line: Line) -> None:
         """Look at one line. Raises BadRow when it cannot be understood and may have mattered."""

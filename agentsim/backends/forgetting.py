@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from agentsim.backends.store import Address, Entry, PrefixStore
+from agentsim.backends.store import Entry, PrefixStore
 
-LEAST_WRITES = 2048
-"""Writes between two looks at the whole store, at the least, unless another number is given."""
+LEAST_CHANGES = 8192
+"""Reads and writes between two looks at the whole store, at the least, unless another number is given."""
 
 
 class ForgettingStore(PrefixStore):
     """Entries at breakpoints, without those whose lifetime is over: every search finds what it finds with them.
 
-    It looks at all entries whenever as many were written as were left the last time, so that a write costs the same
-    however long a run is. Not for those who look for expired entries.
+    It looks at all entries when there were twice as many reads and writes as entries were left the last time, so that
+    one costs the same however long a run is. Not for those who look for expired entries.
     """
 
-    def __init__(self, *, refresh_ancestors: bool = True, least_writes: int = LEAST_WRITES) -> None:
+    def __init__(self, *, refresh_ancestors: bool = True, least_changes: int = LEAST_CHANGES) -> None:
         super().__init__(refresh_ancestors=refresh_ancestors)
-        self._least_writes = self._until_next = least_writes
+        self._least_changes = self._until_next = least_changes
 
-    def write(
-        self,
-        address: Address,
-        length: int,
-        now: int,
-        *,
-        used: int,
-        readable: int,
-        ttl: int,
-        owner: str,
-        after: Entry | None = None,
-    ) -> Entry:
-        """See :meth:`PrefixStore.write`."""
+    def _advance(self, now: int) -> None:
+        super()._advance(now)
         self._until_next -= 1
         if self._until_next <= 0:
-            self._until_next = max(self._least_writes, self._forget(now))
-        return super().write(address, length, now, used=used, readable=readable, ttl=ttl, owner=owner, after=after)
+            self._until_next = max(self._least_changes, 2 * self._forget(now))
 
     def _forget(self, now: int) -> int:
         """Give up what is over by ``now``. Returns how many entries are left."""
@@ -62,18 +50,25 @@ class ForgettingStore(PrefixStore):
         The same as :meth:`_catch_up` of each of them, which would look at every read for every entry.
         """
         common = self._common
-        entries = [entry for space in self._spaces.values() for entry in space.entries.values() if entry.log is common]
-        lengths = sorted({entry.length for entry in entries})
+        entries: dict[bytes, list[Entry]] = {}
+        for space in self._spaces.values():
+            for digest, entry in space.entries.items():
+                if entry.log is common:
+                    entries.setdefault(digest, []).append(entry)
+        lengths = sorted({same[0].length for same in entries.values()})
         for number, (now, (used, length, address)) in enumerate(zip(common.times, common.reads, strict=True)):
             for shorter in lengths:
                 if shorter > length:
                     break
-                entry = address.space_at(shorter).entries.get(address.chain(shorter))
-                if entry is None or entry.log is not common or number < entry.seen or entry.dead:
-                    continue
-                if now <= entry.used + entry.ttl:
-                    entry.used = max(entry.used, used)
-        for entry in entries:
-            entry.seen = 0
+                for entry in entries.get(address.chain(shorter), ()):
+                    if (
+                        number >= entry.seen
+                        and now <= entry.used + entry.ttl
+                        and address.spaces[entry.space.identity[2]] is entry.space
+                    ):
+                        entry.used = max(entry.used, used)
+        for same in entries.values():
+            for entry in same:
+                entry.seen = 0
         common.times.clear()
         common.reads.clear()

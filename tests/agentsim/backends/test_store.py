@@ -63,7 +63,7 @@ steps = st.lists(
 @given(steps=steps, lookback=st.integers(1, 6), at_once=st.booleans(), least=st.sampled_from([0, 0, 1, 5]))
 def test_the_store_agrees_with_a_model_that_refreshes_every_ancestor_at_once(steps, lookback, at_once, least):
     """So does the one that forgets, however often it does."""
-    store, model = ForgettingStore(least_writes=least) if least else PrefixStore(), DictModel(lookback)
+    store, model = ForgettingStore(least_changes=least) if least else PrefixStore(), DictModel(lookback)
     space = store.space(("", "m", 2, ()))
     now = 0
     for number, (names, wanted, pause, lasts, wait) in enumerate(steps):
@@ -204,7 +204,7 @@ talk = st.lists(
 @settings(max_examples=300)
 @given(steps=talk, least=st.sampled_from([1, 3, 7]))
 def test_forgetting_changes_no_answer_of_growing_conversations(steps, least):
-    stores = PrefixStore(), ForgettingStore(least_writes=least)
+    stores = PrefixStore(), ForgettingStore(least_changes=least)
     turns = {"x": ["head"], "y": ["head"]}
     now = 0
     each = [
@@ -231,7 +231,7 @@ def test_forgetting_changes_no_answer_of_growing_conversations(steps, least):
 
 
 def test_what_is_over_is_given_up_with_all_that_belongs_to_it():
-    store = ForgettingStore(least_writes=10)
+    store = ForgettingStore(least_changes=10)
     for number in range(200):
         at = address(store, prompt([block(f"start {number}", 1), *texts(9, prefix=f"{number} ")]))
         for length in (1, 9):
@@ -244,3 +244,17 @@ def test_what_is_over_is_given_up_with_all_that_belongs_to_it():
     assert len(space.entries) <= 4 * 2 + 10
     assert len(store._logs) <= 4 + 10
     assert len(store._common.reads) <= 10
+
+
+def test_reads_of_one_model_do_not_keep_the_entries_of_another():
+    store = ForgettingStore(least_changes=1)
+    body = prompt(texts(2))
+    one, other = (Address(body, (space,) * 3) for space in (store.space(("", name, 2, ())) for name in "mn"))
+    write(store, one, 2, now=0)
+    write(store, other, 2, now=0)
+    for now in (200, 400, 600):
+        hit = store.find(one, [1], now, lookback=20)
+        assert hit is not None
+        store.touch(one, hit, now, now)
+    assert store.find(other, [1], 600, lookback=20) is None
+    assert store.spaces_like(lambda identity: identity[1] == "n")[0].entries == {}

@@ -195,7 +195,7 @@ def check_paths(simulation: Simulation) -> None:
     """The clock and the sorted scan give the rows that the simulation had, and so does a provider that forgets."""
     session = simulation.session
     assert replay(session, ModeledProvider()).rows == scan(session, ModeledProvider()).rows == rows_of(simulation)
-    with patch("agentsim.backends.modeled.ForgettingStore", partial(ForgettingStore, least_writes=2)):
+    with patch("agentsim.backends.modeled.ForgettingStore", partial(ForgettingStore, least_changes=2)):
         assert scan(session, ModeledProvider(forgets=True)).rows == rows_of(simulation)
 
 

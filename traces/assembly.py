@@ -165,6 +165,24 @@ def refuse_empty(session: Session, path: str, wanted: str, problems: list[Proble
     raise TraceError(path, f"no {wanted} in it{why}", "check that this is the whole log")
 
 
+def build_all(assemblies: Iterable[Assembly], wanted: str, problems: list[Problem] | None) -> list[Session]:
+    """The sessions, with their messages, of those assemblies in which a ``wanted`` was found.
+
+    What is wrong with the others is told in ``problems``; without that list TraceError is raised for the first of them.
+    """
+    sessions = []
+    for assembly in assemblies:
+        session = assembly.build("messages")
+        try:
+            refuse_empty(session, session.files[0], wanted, problems)
+        except OSError as error:
+            tell_or_raise(error, session.files[0], problems)
+            continue
+        if session.requests:
+            sessions.append(session)
+    return sessions
+
+
 def take_events(path: str, decoder: msgspec.json.Decoder[T], tally: Tally, take: Callable[[int, T], None]) -> None:
     """Hand each row of a log of events to ``take``, with its line. Most events are no requests: ``take`` counts those
     that are, and what it cannot use (BadRow) is counted and told here. Raises OSError when the file cannot be read."""

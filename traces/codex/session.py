@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agentsim.session import Event, Problem, Request, Session, Source
-from traces.assembly import MAIN, Assembly, effort_setting, refuse_empty, stem
+from traces.assembly import MAIN, Assembly, build_all, effort_setting, stem
 from traces.codex.rollout import Call, Rollout, usage_of
-from traces.records import Tally, tell_or_raise
+from traces.records import Tally
 
 FORMAT = "codex"
 
@@ -33,17 +33,7 @@ def sessions_of(rollouts: Iterable[Rollout], problems: list[Problem] | None) -> 
             assembly = built[root] = Assembly(root, FORMAT, Tally(rollout.path))
             assembly.harness = "codex"
         _put(rollout, assembly, owners, relatives)
-    sessions = []
-    for assembly in built.values():
-        session = assembly.build("messages")
-        try:
-            refuse_empty(session, session.files[0], "call with its usage", problems)
-        except OSError as error:
-            tell_or_raise(error, session.files[0], problems)
-            continue
-        if session.requests:
-            sessions.append(session)
-    return sessions
+    return build_all(built.values(), "call with its usage", problems)
 
 
 def _order(rollout: Rollout) -> tuple[bool, int, bool, int, str]:

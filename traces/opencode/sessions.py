@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentsim.session import EventKind, Problem, Purpose, Request, Session, Source, Usage
-from traces.assembly import MAIN, Assembly, refuse_empty, stem
+from traces.assembly import MAIN, Assembly, build_all, stem
 from traces.conventions import check_excludes_cached, input_excludes_cached, is_empty, provider_name, reports_writes
 from traces.documents import document_bytes, parse_document
 from traces.opencode import NAME, SQLITE
@@ -57,17 +57,7 @@ def sessions_of(paths: Sequence[str], problems: list[Problem] | None) -> list[Se
         for one in group:
             _merge(built[root].tally, one.tally)
         _put(group, built[root], seen)
-    sessions = []
-    for assembly in built.values():
-        session = assembly.build("messages")
-        try:
-            refuse_empty(session, session.files[0], "answer with its tokens", problems)
-        except OSError as error:
-            tell_or_raise(error, session.files[0], problems)
-            continue
-        if session.requests:
-            sessions.append(session)
-    return sessions
+    return build_all(built.values(), "answer with its tokens", problems)
 
 
 def _read(path: str) -> list[_Stored]:

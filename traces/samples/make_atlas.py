@@ -18,6 +18,7 @@ from agentsim.bodies import MessagesReader
 from agentsim.prompt import Prompt
 from agentsim.session import Lane, Purpose, Request, Session, Usage
 from traces.samples.atlas_content import FILES, REPLY, ROUNDS, SYSTEM, TASK, TOOLS, file_text, repository_map
+from traces.samples.sizes import with_sizes
 
 MODEL = "claude-opus-4-8"
 """Its prices have the ratios that the totals are counted in: writing 1.25, reading 0.1 times ordinary input."""
@@ -132,14 +133,7 @@ def _prompt(
     body["messages"] = [{"role": role, "content": [block for block, _ in blocks]} for role, blocks in messages]
     body["messages"][-1]["content"][-1] = {**body["messages"][-1]["content"][-1], "cache_control": MARKER}
     sizes = [size for _, size in tools] + [1_800] + [size for _, blocks in messages for _, size in blocks]
-    plain = reader.prompt(body)
-    blocks = [
-        msgspec.structs.replace(block, tokens=size, origin="measured") for block, size in zip(plain, sizes, strict=True)
-    ]
-    if grew_from is None:
-        return Prompt.of(blocks, plain.breakpoints)
-    keep = plain.common_length(grew_from)
-    return grew_from.replace_after(keep, blocks[keep:], plain.breakpoints)
+    return with_sizes(reader.prompt(body), sizes, grew_from)
 
 
 def _request(row: int, lane: str, prompt: Prompt, reader: MessagesReader, parent: str | None) -> Request:

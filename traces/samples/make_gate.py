@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from agentsim.bodies import MessagesReader
 from agentsim.prompt import Prompt
 from agentsim.session import Lane, Request, Session, Usage
+from traces.samples.sizes import with_sizes
 
 MODEL = "claude-sonnet-4-5"
 BEGIN = int(datetime(2026, 9, 2, 9, 0, tzinfo=UTC).timestamp())
@@ -93,14 +92,7 @@ def _prompt(reader: MessagesReader, row: int, other_order: bool, grew_from: Prom
         "system": [{"type": "text", "text": SYSTEM, "cache_control": MARKER}],
         "messages": messages,
     }
-    plain = reader.prompt(body)
-    blocks = [
-        msgspec.structs.replace(block, tokens=size, origin="measured") for block, size in zip(plain, sizes, strict=True)
-    ]
-    if grew_from is None:
-        return Prompt.of(blocks, plain.breakpoints)
-    keep = plain.common_length(grew_from)
-    return grew_from.replace_after(keep, blocks[keep:], plain.breakpoints)
+    return with_sizes(reader.prompt(body), sizes, grew_from)
 
 
 def main() -> None:

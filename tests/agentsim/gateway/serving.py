@@ -41,6 +41,11 @@ class Served:
 
         return openai.OpenAI(base_url=f"{self.url}/v1", api_key="sk-dummy", **{"max_retries": 0, **more})
 
+    def openai_async(self) -> Any:
+        import openai
+
+        return openai.AsyncOpenAI(base_url=f"{self.url}/v1", api_key="sk-dummy", max_retries=0)
+
     def raw(self, data: bytes, *, seconds: float = 5.0) -> bytes:
         """Send bytes as they are and read until the endpoint closes or says no more for a while."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=seconds) as client:

@@ -88,7 +88,7 @@ def test_nothing_follows_it_before_its_end(tmp_path: Path) -> None:
 @loopback
 def test_it_is_cancelled_once_and_for_all(tmp_path: Path) -> None:
     async def main(served: Served) -> tuple[Any, Any, Any]:
-        async with openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key="sk-dummy", max_retries=0) as client:
+        async with served.openai_async() as client:
             first = await client.responses.create(model=MODEL, input="go", background=True)
             await asyncio.sleep(0.9)
             once = await client.responses.cancel(first.id)
@@ -173,7 +173,7 @@ def test_a_stream_that_broke_off_is_followed_from_where_it_was(tmp_path: Path) -
 @loopback
 def test_a_cancelled_stream_ends_for_those_who_follow_it(tmp_path: Path) -> None:
     async def main(served: Served) -> tuple[list[Any], list[Any], float]:
-        async with openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key="sk-dummy", max_retries=0) as client:
+        async with served.openai_async() as client:
             stream = await client.responses.create(model=MODEL, input="go", background=True, stream=True)
             seen = [await anext(stream)]
 

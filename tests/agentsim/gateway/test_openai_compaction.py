@@ -135,7 +135,7 @@ def test_without_the_tools_the_summary_reads_nothing(tmp_path: Path) -> None:
 @loopback
 def test_a_kept_history_is_compacted_by_the_id_of_its_last_response(tmp_path: Path) -> None:
     async def main(served: Served) -> tuple[Any, Any]:
-        async with openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key="sk-dummy", max_retries=0) as client:
+        async with served.openai_async() as client:
             first = await client.responses.create(model=NEW, instructions=WORDS, input="go")
             told = {"role": "user", "content": [{"type": "input_text", "text": "more"}]}
             folded = await client.responses.compact(

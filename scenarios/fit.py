@@ -153,9 +153,9 @@ def as_toml(found: Fit, source: str) -> str:
     if not found.models:
         raise ValueError("no request of a main lane reports its usage")
     (provider, model), _ = max(found.models.items(), key=lambda item: (item[1], item[0]))
+    requests = plural(found.requests, "request")
     lines = [
-        f"# Fitted to {plural(found.requests, 'request')} in {plural(found.sessions, 'session')}. "
-        "What a log cannot tell is a default.",
+        f"# Fitted to {requests} in {plural(found.sessions, 'session')}. What a log cannot tell is a default.",
         f'story = """\n{_plain(source)}: an agent with the sizes, pauses and tool times of recorded sessions."""',
         "",
         "[model]",

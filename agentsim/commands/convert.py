@@ -33,9 +33,10 @@ PRIVATE = 0o600
 @strict_option
 def command(source: str, target: str, fingerprint: bool, session_id: str | None, force: bool, strict: bool) -> ExitCode:
     """Turn IN (a log or a folder, in any format of 'agentsim formats') into an agentsim/1 trace OUT ('-': stdout)."""
-    from agentsim.commands.inputs import choose_session, read_sessions, tell_skips
+    from agentsim.commands.inputs import check_path, choose_session, read_sessions, tell_skips
     from agentsim.report.output import STDOUT, need_folder
 
+    check_path(source)
     if target != STDOUT and not force and os.path.lexists(target):
         raise Failure("this file exists", file=target, remedy="choose another name, or --force", code=ExitCode.USAGE)
     need_folder(target)

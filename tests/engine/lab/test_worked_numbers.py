@@ -240,4 +240,4 @@ def test_the_exact_rule_gives_the_target_for_any_pair() -> None:
 @pytest.mark.parametrize(("heads", "groups"), [(32, 8), (9, 1), (12, 3), (64, 16), (1, 1), (7, 1), (10, 2)])
 def test_groups_divide_the_query_heads(heads: int, groups: int) -> None:
     ways = [each.name for each in alternatives(Shape(2, heads, heads, 64), 10)]
-    assert f"GQA, {groups} K/V heads" in ways
+    assert f"GQA, {groups} K/V {'head' if groups == 1 else 'heads'}" in ways

@@ -48,7 +48,8 @@ def test_paths_differ_by_rounding_and_no_more() -> None:
 
 def test_small_differences_change_tokens_only_where_margins_are_small() -> None:
     made = found("steps")
-    assert 0 < number(made, "fp32: ε, maximum") < 1e-3
+    # None at all on a processor that adds in the same order whatever the number of rows.
+    assert 0 <= number(made, "fp32: ε, maximum") < 1e-3
     assert 0.01 < number(made, "bf16: ε, maximum") < 8
     assert number(made, "fp32, greedy: tokens that differ") == 0
 

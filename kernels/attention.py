@@ -13,11 +13,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
 
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
+
+from kernels.same import Same
 
 
 def paged_attention(
@@ -114,8 +115,16 @@ def _answer(part: Part, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor
 KEYS_TOGETHER = 1024
 """The most keys, padding counted, that sequences of one query each may have to be computed together."""
 
-_latest = threading.local()
-"""The plan made last by each thread, and what it was made of: all layers of a model ask for the same one in turn."""
+
+class _Latest(threading.local):
+    """The plan made last by each thread, and of what: all layers of a model ask for the same one in turn."""
+
+    batch: Same | None = None
+    asked: tuple[object, ...] = ()
+    parts: tuple[Part, ...] = ()
+
+
+_latest = _Latest()
 
 
 def plan(
@@ -129,14 +138,13 @@ def plan(
 ) -> tuple[Part, ...]:
     """How a batch is computed: where its keys are and who sees which.
 
-    The last plan is kept for each thread, and found again by the contents of the arguments.
+    The last plan is kept for each thread, and found again while its tensors are the same and nobody wrote to them.
     """
-    starts, lengths = q_starts.tolist(), kv_lengths.tolist()
-    key = (starts, lengths, page, window, dtype, block_tables.device)
-    if getattr(_latest, "key", None) == key and torch.equal(_latest.tables, block_tables):
-        return cast("tuple[Part, ...]", _latest.parts)
-    parts = tuple(_parts(block_tables, starts, lengths, page, window, dtype))
-    _latest.key, _latest.tables, _latest.parts = key, block_tables.clone(), parts
+    asked = (page, window, dtype)
+    if _latest.batch is not None and _latest.asked == asked and _latest.batch.are(block_tables, q_starts, kv_lengths):
+        return _latest.parts
+    parts = tuple(_parts(block_tables, q_starts.tolist(), kv_lengths.tolist(), page, window, dtype))
+    _latest.batch, _latest.asked, _latest.parts = Same(block_tables, q_starts, kv_lengths), asked, parts
     return parts
 
 
@@ -173,10 +181,10 @@ def _prompt(
     """One sequence, the last ``stop - start`` positions of which are asked."""
     queries = stop - start
     first = 0 if window is None else max(0, length - queries - window + 1)
-    positions = torch.arange(first, length, device=table.device)
-    slots = _run(table.index_select(0, positions // page).long() * page + positions % page)
+    slots = _slots(table, first, length, page)
     if queries == length - first and (window is None or window >= queries):
         return Part(1, slice(start, stop), queries, slots, causal=True)
+    positions = torch.arange(first, length, device=table.device)
     own = positions[length - first - queries :].unsqueeze(1)
     seen = positions <= own
     if window is not None:
@@ -194,25 +202,32 @@ def _tokens(
     dtype: torch.dtype,
 ) -> Part:
     """Several sequences with one query each, padded to the longest by repeating their last key."""
+    if len(chosen) == 1:
+        b = chosen[0]
+        slots = _slots(tables[b], lengths[b] - spans[b], lengths[b], page)
+        return Part(1, slice(starts[b + 1] - 1, starts[b + 1]), 1, slots)
     device = tables.device
     ends = torch.tensor([lengths[b] for b in chosen], device=device).unsqueeze(1)
     seen = torch.tensor([spans[b] for b in chosen], device=device).unsqueeze(1)
     steps = torch.arange(max(spans[b] for b in chosen), device=device).unsqueeze(0)
     positions = torch.minimum(ends - seen + steps, ends - 1)
     pages = tables.index_select(0, torch.tensor(chosen, device=device)).long().gather(1, positions // page)
-    slots = _run((pages * page + positions % page).flatten())
+    slots = (pages * page + positions % page).flatten()
     is_padded = len({spans[b] for b in chosen}) > 1
     mask = _additive(steps < seen, dtype)[:, None, None, :] if is_padded else None
     last = [starts[b + 1] - 1 for b in chosen]
-    rows = slice(last[0], last[0] + 1) if len(last) == 1 else torch.tensor(last, device=device)
-    return Part(len(chosen), rows, 1, slots, mask)
+    return Part(len(chosen), torch.tensor(last, device=device), 1, slots, mask)
 
 
-def _run(slots: Tensor) -> slice | Tensor:
-    """The slots as a slice where they follow one another, which needs no copy of their rows."""
-    first, count = int(slots[0]), slots.numel()
-    follows = int(slots[-1]) == first + count - 1 and bool((slots.diff() == 1).all())
-    return slice(first, first + count) if follows else slots
+def _slots(table: Tensor, first: int, stop: int, page: int) -> slice | Tensor:
+    """The slots of a sequence's positions from ``first`` to ``stop``: as a slice where its pages follow one another,
+    which needs no copy of their rows."""
+    pages = table[first // page : (stop - 1) // page + 1].tolist()
+    if pages == list(range(pages[0], pages[0] + len(pages))):
+        begin = pages[0] * page + first % page
+        return slice(begin, begin + stop - first)
+    positions = torch.arange(first, stop, device=table.device)
+    return table.index_select(0, positions // page).long() * page + positions % page
 
 
 def _additive(seen: Tensor, dtype: torch.dtype) -> Tensor:

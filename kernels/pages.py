@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
 from torch import Tensor
+
+from kernels.same import Same
 
 
 def write_pages(k: Tensor, v: Tensor, k_pages: Tensor, v_pages: Tensor, slots: Tensor) -> None:
@@ -13,11 +17,30 @@ def write_pages(k: Tensor, v: Tensor, k_pages: Tensor, v_pages: Tensor, slots: T
     """
     if slots.numel() == 0:
         return
-    if int(slots.min()) < 0:
+    if not _all_kept(slots):
         kept = slots >= 0
         k, v, slots = k[kept], v[kept], slots[kept]
     k_pages.flatten(0, 1).index_copy_(0, slots, k)
     v_pages.flatten(0, 1).index_copy_(0, slots, v)
+
+
+class _Latest(threading.local):
+    """The slots that each thread last found to be none of padding: all layers of a model write to the same ones."""
+
+    slots: Same | None = None
+
+
+_latest = _Latest()
+
+
+def _all_kept(slots: Tensor) -> bool:
+    """Whether no slot is one of padding."""
+    if _latest.slots is not None and _latest.slots.are(slots):
+        return True
+    if int(slots.min()) < 0:
+        return False
+    _latest.slots = Same(slots)
+    return True
 
 
 def copy_pages(pages: Tensor, source: Tensor, target: Tensor) -> None:

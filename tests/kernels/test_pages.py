@@ -67,3 +67,16 @@ def test_nothing_to_copy(operation):
     before = pages()
     operation("copy_pages")(before, torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64))
     assert before.isnan().all()
+
+
+def test_slots_that_were_written_to_are_looked_at_again():
+    from kernels.pages import write_pages
+
+    k = torch.randn(2, HEADS, SIZE)
+    slots = torch.tensor([1, 5])
+    write_pages(k, k, pages(), pages(), slots)
+    slots[0] = -1
+    k_pages, v_pages = pages(), pages()
+    write_pages(k, k, k_pages, v_pages, slots)
+    assert k_pages[1, 1].equal(k[1])
+    assert int(k_pages.isnan().all((-1, -2)).sum()) == 6 * PAGE - 1

@@ -151,14 +151,18 @@ def test_a_plan_is_made_once_for_all_layers_and_anew_when_its_tables_were_writte
     with torch.inference_mode(inference):
         tables = torch.tensor([[3, 4, 5]], dtype=torch.int32)
         starts, lengths = torch.tensor([0, 1], dtype=torch.int32), torch.tensor([40], dtype=torch.int32)
-    told = {"page": 16, "window": None, "dtype": torch.float32}
+
+    def planned(window=None):
+        return plan(tables, starts, lengths, page=16, window=window, dtype=torch.float32)
+
     with torch.inference_mode():  # as a model's layers are computed
-        first = plan(tables, starts, lengths, **told)
+        first = planned()
         # Tensors made in inference mode do not tell whether they were written to.
-        assert (plan(tables, starts, lengths, **told) is first) is not inference
+        assert (planned() is first) is not inference
         assert first[0].slots == slice(48, 88)
         tables[0, 0] = 9
-        (part,) = plan(tables, starts, lengths, **told)
+        (part,) = planned()
+    assert isinstance(part.slots, torch.Tensor)
     assert part.slots[:17].tolist() == [*range(144, 160), 64]
-    (shorter,) = plan(tables, starts, lengths, **told | {"window": 8})
+    (shorter,) = planned(window=8)
     assert shorter.slots == slice(80, 88)

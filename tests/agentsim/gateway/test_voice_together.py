@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,12 @@ class Stage:
             answers = []
             for number, ask in enumerate(asks, 1):
                 answers.append(pool.submit(ask))
-                wait_for(lambda number=number: self.speaker.came == before + number)
+                wait_for(partial(self._came, before + number))
             self.model.gate.set()
             return [answer.result(60) for answer in answers]
+
+    def _came(self, count: int) -> bool:
+        return bool(self.speaker.came == count)
 
     def is_at_rest(self) -> bool:
         return self.speaker.engine.is_idle and not self.speaker.engine.pool.referenced
@@ -148,7 +152,7 @@ def questions(client: Any, openai: Any) -> list[Callable[[], tuple[str, int, int
         return text, said.usage.input_tokens_details.cached_tokens, said.usage.input_tokens
 
     kinds = (message, streamed, chat, response, streamed, message)
-    return [lambda kind=kind, name=name: kind(name) for kind, name in zip(kinds, NAMES, strict=True)]
+    return [partial(kind, name) for kind, name in zip(kinds, NAMES, strict=True)]
 
 
 def body(name: str, tokens: int = TOKENS) -> dict[str, Any]:
@@ -266,13 +270,13 @@ def test_when_the_pages_do_not_suffice_for_all_they_come_one_after_the_other(tmp
 
     def ask(client: Any, text: str) -> str:
         said = client.messages.create(model=MODEL, max_tokens=40, messages=[{"role": "user", "content": text}])
-        return said.content[0].text
+        return str(said.content[0].text)
 
     with staged(tmp_path / "alone") as stage, stage.served.anthropic() as client:
         alone = [ask(client, text) for text in asks]
     # Each takes up to 26 pages: two fit at once, but not to their end.
     with staged(tmp_path / "together", pages=44) as stage, stage.served.anthropic() as client:
-        together = stage.together([lambda text=text: ask(client, text) for text in asks])
+        together = stage.together([partial(ask, client, text) for text in asks])
     assert together == alone
 
 

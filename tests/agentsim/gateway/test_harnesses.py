@@ -1,7 +1,8 @@
 """Real harnesses against the emulated endpoint: a loop of three tools each, with no account and no other network.
 
 Opt in with ``pytest -m harness``. Programs are taken from AGENTSIM_HARNESSES, a folder with ``node_modules/.bin``, made
-by ``npm i --prefix FOLDER node@24 @anthropic-ai/claude-code @earendil-works/pi-coding-agent @openai/codex``.
+by ``npm i --prefix FOLDER node@24 @anthropic-ai/claude-code@latest @earendil-works/pi-coding-agent@latest
+@openai/codex@latest`` (without ``@latest`` npm takes old versions where its own Node.js is old).
 """
 
 from __future__ import annotations

@@ -76,11 +76,14 @@ def _source() -> str | None:
 
 def _read(path: str, source: str) -> Table | None:
     try:
-        with open(path, "rb") as file:
-            content = file.read(LARGEST + 1)
-        head, newline, body = content.partition(b"\n")
-        header = msgspec.json.decode(head, type=Header)
-        if not newline or header.source != source or header.digest != _digest(body):
+        with open(path, "rb", buffering=0) as file:
+            content = file.read(min(os.fstat(file.fileno()).st_size, LARGEST))
+        end = content.find(b"\n")
+        if end < 0:
+            return None
+        header = msgspec.json.decode(content[:end], type=Header)
+        body = memoryview(content)[end + 1 :]
+        if header.source != source or header.digest != _digest(body):
             return None
         return msgspec.msgpack.decode(body, type=Table)
     except (OSError, ValueError, msgspec.MsgspecError):
@@ -104,5 +107,5 @@ def _write(path: str, source: str, table: Table) -> None:
                 os.unlink(beside)
 
 
-def _digest(body: bytes) -> str:
+def _digest(body: bytes | memoryview) -> str:
     return hashlib.blake2b(body, digest_size=16).hexdigest()

@@ -41,9 +41,10 @@ def judge(
     traces: list[Trace] = []
     findings: list[Finding] = []
     applies: dict[str, list[Trace]] = {budget.name: [] for budget in budgets}
+    unread = any(limit.cause == NEVER_READ for budget in budgets for limit in budget.limits)
     for recording in recordings:
         names = [relative_path(file, root) for file in recording.files]
-        trace, found = look(recording, names[0])
+        trace, found = look(recording, names[0], unread=unread)
         matching = [
             budget
             for budget in budgets
@@ -69,11 +70,11 @@ def judge(
     )
 
 
-def look(recording: Recording, path: str) -> tuple[Trace, list[Finding]]:
-    """Diagnose a recording: its sums and its misses."""
+def look(recording: Recording, path: str, *, unread: bool = False) -> tuple[Trace, list[Finding]]:
+    """Diagnose a recording: its sums and its misses, and where asked what was written and never read."""
     session = recording.session
     diagnosis = diagnose(session)
-    trace = Trace(path=path, session=session.id, measures=measure(diagnosis))
+    trace = Trace(path=path, session=session.id, measures=measure(diagnosis, unread=unread))
     lines = Lines(recording)
     findings = []
     for number, (request, verdict) in enumerate(zip(session.requests, diagnosis.verdicts, strict=True), 1):
@@ -157,7 +158,7 @@ def _actual(limit: Limit, measures: Measures) -> Fraction | None:
     if what == "min-hit-rate":
         return Fraction(measures.read, measures.total_input) if measures.total_input else None
     if what == "forbid" and limit.cause == NEVER_READ:
-        return Fraction(measures.never_read)
+        return None if measures.never_read is None else Fraction(measures.never_read)
     if what == "forbid":
         return Fraction(_number(measures.causes, limit.cause))
     return Fraction(_number(measures.misses, limit.cause))

@@ -32,7 +32,7 @@ class Measures(Sums, frozen=True, kw_only=True, gc=False):
     ``misses`` counts losses by cause. ``causes`` counts every request that a cause was found for, losses and others (a
     compaction, a prompt that is not cached), and both halves of a cause that has two. ``open_causes`` counts requests
     of which it is not settled whether the cause is that one. ``never_read`` counts requests alone in their lane that
-    paid for an entry which nobody read.
+    paid for an entry which nobody read; ``None`` where that was not looked at.
 
     What is missing: requests without a known price (``unpriced``), without cache counters (``unreported``), with a
     placeholder in the log instead of the final output (``provisional``: their cost is a least one), losses without a
@@ -48,7 +48,7 @@ class Measures(Sums, frozen=True, kw_only=True, gc=False):
     lost_unpriced: int = 0
     provisional: int = 0
     skipped: int = 0
-    never_read: int = 0
+    never_read: int | None = None
 
     @property
     def known_lost_cost(self) -> int | None:
@@ -56,8 +56,8 @@ class Measures(Sums, frozen=True, kw_only=True, gc=False):
         return known(self.lost_cost, sum(count for _, count in self.misses), self.lost_unpriced)
 
 
-def measure(diagnosis: Diagnosis) -> Measures:
-    """The measures of one judged session."""
+def measure(diagnosis: Diagnosis, *, unread: bool = False) -> Measures:
+    """The measures of one judged session. ``unread`` asks what was written and never read, which takes a while."""
     totals = diagnosis.totals
     misses: dict[str, int] = {}
     causes: dict[str, int] = {}
@@ -87,8 +87,12 @@ def measure(diagnosis: Diagnosis) -> Measures:
         lost_unpriced=sum(loss.unpriced for loss in totals.losses),
         provisional=sum(r.counted and not r.output_final for r in session.requests),
         skipped=skipped,
-        never_read=sum(one is not None and one.why == "alone" for one in never_read(diagnosis.rows)),
+        never_read=_alone_in_vain(diagnosis) if unread else None,
     )
+
+
+def _alone_in_vain(diagnosis: Diagnosis) -> int:
+    return sum(one is not None and one.why == "alone" for one in never_read(diagnosis.rows))
 
 
 def certain_causes(verdict: Verdict) -> tuple[str, ...]:
@@ -113,10 +117,12 @@ def together(parts: Iterable[Measures]) -> Measures:
     numbers = {
         name: sum(getattr(part, name) for part in parts)
         for name in Measures.__struct_fields__
-        if name not in ("misses", "causes", "open_causes")
+        if name not in ("misses", "causes", "open_causes", "never_read")
     }
+    counted = [part.never_read for part in parts if part.never_read is not None]
     return Measures(
         **numbers,
+        never_read=sum(counted) if len(counted) == len(parts) else None,
         misses=_merged(part.misses for part in parts),
         causes=_merged(part.causes for part in parts),
         open_causes=_merged(part.open_causes for part in parts),

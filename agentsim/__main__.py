@@ -6,7 +6,7 @@ import gc
 import sys
 
 # What is made while a program starts lives on: looking for garbage in it costs a twentieth of the start.
-gc.set_threshold(20_000)
+gc.set_threshold(5_000)
 
 from agentsim.cli import main  # noqa: E402
 

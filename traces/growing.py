@@ -7,7 +7,7 @@ front of its old end. Whatever else happened to it, it must be read anew.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from traces.lines import MAX_LINE_BYTES, Block, is_packed, open_regular, read_blocks
 
@@ -52,13 +52,18 @@ class GrowingFile:
         if self.can_grow:
             self._proof = self._samples()
 
-    def more_lines(self) -> list[Block] | None:
-        """The whole lines that were appended since; ``None`` when the file did anything else but grow."""
+    def grow(self, take: Callable[[list[Block], int], None]) -> bool:
+        """Hand the whole lines that were appended since to ``take``, with how many stand before them, if there are any.
+        False when the file did anything else but grow."""
+        before = self.lines
         try:
-            return self._more_lines()
+            blocks = self._more_lines()
         except OSError:
             self._can_grow = False
             raise
+        if blocks:
+            take(blocks, before)
+        return blocks is not None
 
     def _more_lines(self) -> list[Block] | None:
         before, now = self._status, os.stat(self._path)

@@ -270,11 +270,7 @@ class Growing:
         return scan
 
     def _grow(self, file: GrowingFile, scan: _Scan) -> bool:
-        before = file.lines
-        blocks = file.more_lines()
-        if blocks:
-            scan.read(rows_in(chunks_of(blocks, before + 1), _entries))
-        return blocks is not None
+        return file.grow(lambda blocks, before: scan.read(rows_in(chunks_of(blocks, before + 1), _entries)))
 
 
 def _usage(sent: _Counters | None, provider: str, model: str) -> Usage:

@@ -70,6 +70,14 @@ class Stage:
     def ask(self, prompt: list[int], count: int, notes: Notes) -> Ticket:
         return self.stepper.submit(self.engine.chain(prompt), count, notes, 0)
 
+    def ask_together(self, prompts: list[list[int]], count: int, notes: list[Notes]) -> None:
+        """The first one's pass waits at the gate until the others are there."""
+        self.ask(prompts[0], count, notes[0])
+        assert self.model.entered.wait(30)
+        for prompt, one in zip(prompts[1:], notes[1:], strict=True):
+            self.ask(prompt, count, one)
+        self.model.gate.set()
+
 
 @pytest.fixture
 def stage() -> Iterator[Stage]:
@@ -82,12 +90,7 @@ def stage() -> Iterator[Stage]:
 def test_all_that_are_there_run_in_one_batch_and_are_told_step_by_step(stage: Stage) -> None:
     prompts = [[number, 1, 2, 3, 4] for number in range(6)]
     notes = [Notes() for _ in prompts]
-    # The first one's pass waits at the gate until the others are there.
-    stage.ask(prompts[0], 8, notes[0])
-    assert stage.model.entered.wait(30)
-    for prompt, one in zip(prompts[1:], notes[1:], strict=True):
-        stage.ask(prompt, 8, one)
-    stage.model.gate.set()
+    stage.ask_together(prompts, 8, notes)
     assert [one.end() for one in notes] == [None] * 6
     assert [one.said for one in notes] == [continued(prompt, 8) for prompt in prompts]
     assert [one.tokens for one in notes] == [list(range(1, 9))] * 6
@@ -140,11 +143,7 @@ def test_a_dropped_sequence_frees_its_pages_before_the_next_step(stage: Stage) -
 def test_a_sequence_whose_pass_raises_leaves_the_others_alone(stage: Stage) -> None:
     prompts = [[1, 2, 3, 4, 5], [POISON, 1], [2, 2, 3]]
     notes = [Notes() for _ in prompts]
-    stage.ask(prompts[0], 5, notes[0])
-    assert stage.model.entered.wait(30)
-    for prompt, one in zip(prompts[1:], notes[1:], strict=True):
-        stage.ask(prompt, 5, one)
-    stage.model.gate.set()
+    stage.ask_together(prompts, 5, notes)
     assert [str(one.end()) for one in notes] == ["None", "poison", "None"]
     assert notes[0].said == continued(prompts[0], 5)
     assert notes[2].said == continued(prompts[2], 5)

@@ -14,7 +14,7 @@ from traces.claude_code.session import request_of
 from traces.claude_code.steps import Step, Tree
 from traces.claude_code.unit import MAX_PROBLEMS, Unit
 from traces.growing import GrowingFile
-from traces.lines import is_packed
+from traces.lines import Block, is_packed
 
 
 class Known:
@@ -90,11 +90,10 @@ class _Log:
 
     def grow(self) -> bool:
         """Take in what was appended. False when the file did anything else but grow."""
-        before = self._file.lines
-        blocks = self._file.more_lines()
-        if blocks:
-            scan_blocks(self.unit, 0, blocks, before)
-        return blocks is not None
+        return self._file.grow(self._take)
+
+    def _take(self, blocks: list[Block], before: int) -> None:
+        scan_blocks(self.unit, 0, blocks, before)
 
     def now(self) -> Unit:
         """The unit as the file is now, with its last line however far that is written."""

@@ -101,11 +101,7 @@ class Growing:
         return msgspec.structs.replace(scan.rollout, tally=tally)
 
     def _grow(self, file: GrowingFile, scan: _Scan) -> bool:
-        before = file.lines
-        blocks = file.more_lines()
-        if blocks:
-            scan.read(rows_in(chunks_of(blocks, before + 1), lines))
-        return blocks is not None
+        return file.grow(lambda blocks, before: scan.read(rows_in(chunks_of(blocks, before + 1), lines)))
 
 
 class _Scan:

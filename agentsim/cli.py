@@ -11,7 +11,7 @@ from importlib import import_module
 import click
 
 from agentsim import __version__
-from agentsim.commands.command import write_examples
+from agentsim.commands.options.command import write_examples
 from agentsim.report.exits import ExitCode, Failure
 
 NAME = "agentsim"

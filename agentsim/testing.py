@@ -16,10 +16,10 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agentsim.budget.gate import Gate
-    from agentsim.budget.limits import Budget, Limit
+    from agentsim.budget.budget_gate import Gate
+    from agentsim.budget.budget_limits import Budget, Limit
     from agentsim.budget.recordings import Recording
-    from agentsim.session import Problem, Session
+    from agentsim.core.session import Problem, Session
 
 __all__ = ["assert_budget"]
 
@@ -49,7 +49,7 @@ def assert_budget(
     Raises AssertionError with the table of limits and the misses behind it when one is broken or could not be judged,
     ValueError for an amount or a cause that is none, and OSError when the recording cannot be read.
     """
-    from agentsim.budget.evaluate import judge
+    from agentsim.budget.budget_judging import judge
 
     budget = _budget(max_cost, max_equivalents, min_hit_rate, max_misses, max_lost_cost, forbid, allow_skipped)
     problems: list[Problem] = []
@@ -60,7 +60,7 @@ def assert_budget(
 
 def _recordings(recording: str | os.PathLike[str] | Session, problems: list[Problem]) -> Iterable[Recording]:
     from agentsim.budget.recordings import Recording, read_recordings
-    from agentsim.session import Session
+    from agentsim.core.session import Session
 
     if isinstance(recording, Session):
         return [Recording(recording, recording.files[:1] or (recording.id,))]
@@ -78,15 +78,15 @@ def _budget(
     forbid: Iterable[str],
     allow_skipped: int,
 ) -> Budget:
-    from agentsim.budget import amounts
-    from agentsim.budget.limits import Budget, Limit, cause_name
+    from agentsim.budget import exact_amounts
+    from agentsim.budget.budget_limits import Budget, Limit, cause_name
 
     limits: list[Limit] = []
     given: tuple[tuple[str, object, Callable[[object], int | Fraction]], ...] = (
-        ("max-cost", max_cost, amounts.dollars),
-        ("max-input-equivalents", max_equivalents, amounts.tokens),
-        ("min-hit-rate", _share(min_hit_rate), amounts.share),
-        ("max-lost-cost", max_lost_cost, amounts.dollars),
+        ("max-cost", max_cost, exact_amounts.dollars),
+        ("max-input-equivalents", max_equivalents, exact_amounts.tokens),
+        ("min-hit-rate", _share(min_hit_rate), exact_amounts.share),
+        ("max-lost-cost", max_lost_cost, exact_amounts.dollars),
     )
     for kind, value, reader in given:
         if value is not None:
@@ -94,7 +94,7 @@ def _budget(
     counts = max_misses if isinstance(max_misses, Mapping) else {} if max_misses is None else {"total": max_misses}
     for name, count in counts.items():
         cause = None if name == "total" else cause_name(name)
-        limits.append(Limit(kind="max-misses", value=Fraction(amounts.count(count)), cause=cause))
+        limits.append(Limit(kind="max-misses", value=Fraction(exact_amounts.count(count)), cause=cause))
     for name in [forbid] if isinstance(forbid, str) else forbid:
         limits.append(Limit(kind="forbid", value=Fraction(0), cause=cause_name(name)))
     if not limits:
@@ -108,8 +108,8 @@ def _share(value: Amount | float | None) -> Amount | None:
 
 
 def _table(gate: Gate) -> str:
-    from agentsim.report.gate import write_gate
     from agentsim.report.paper import Paper
+    from agentsim.report.screen.gate_page import write_gate
 
     stream = StringIO()
     write_gate(Paper(stream, width=WIDTH), gate)

@@ -120,7 +120,7 @@ def _record(session: str, number: int, at: int, body: Json, usage: Json) -> Json
 def split_time(capture: Path) -> str:
     """Read a capture and diagnose it in this process: the two times, and what was found, as a sentence."""
     from agentsim.diagnose import diagnose
-    from traces.formats import read
+    from agentsim.traces.format_registry import read
 
     began = time.perf_counter()
     sessions = list(read([str(capture)]))

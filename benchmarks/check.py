@@ -15,11 +15,11 @@ from pathlib import Path
 
 import msgspec
 
-from agentsim.session import Session
+from agentsim.core.session import Session
+from agentsim.traces.readers.agentsim1 import write
+from agentsim.traces.samples.make_atlas import atlas_session
+from agentsim.traces.samples.make_gate import session as gate_session
 from benchmarks.measure import BenchmarkError, Program, add_common_options, finish, markdown, race, rows
-from traces.agentsim1 import write
-from traces.samples.make_atlas import atlas_session
-from traces.samples.make_gate import session as gate_session
 
 OURS = "agentsim check={python} -m agentsim check {corpus} --max-cost 10 --max-misses 6 --min-hit-rate 0"
 

@@ -13,9 +13,9 @@ import json
 import os
 from statistics import median
 
-from engine.engine import Engine
-from engine.loading import Loaded, load
-from engine.passes import drawn_tokens
+from agentsim.engine.inference_engine import Engine
+from agentsim.engine.model_loading import Loaded, load
+from agentsim.engine.single_passes import drawn_tokens
 
 NEW = 30
 

@@ -1,7 +1,8 @@
 """What the engine's pages and bookkeeping cost beside a plain loop, and what eight sequences together gain.
 
-One round is one token each of a plain dense loop (engine/dense.py), of the engine with one sequence, and of the engine
-with eight, in turn, so that whatever else the machine does falls on all three. The tokens are compared before time is.
+One round is one token each of a plain dense loop (engine/dense_loop.py), of the engine with one sequence, and of the
+engine with eight, in turn, so that whatever else the machine does falls on all three. The tokens are compared before
+time is.
 
     python -m benchmarks.engine_overhead [--weights PATH] [--prompt 128] [--rounds 40] [--threads N] [--json]
 """
@@ -15,13 +16,13 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from time import perf_counter
 
-from engine.dense import Dense
-from engine.engine import Engine
-from engine.model import Model
-from engine.passes import drawn_tokens
-from engine.threads import use_threads
-from engine.weights.find import load_weights
-from engine.weights.weights import Weights
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.dense_loop import Dense
+from agentsim.engine.inference_engine import Engine
+from agentsim.engine.single_passes import drawn_tokens
+from agentsim.engine.torch_threads import use_threads
+from agentsim.engine.weights.find_model import load_weights
+from agentsim.engine.weights.weights import Weights
 
 TOGETHER = 8
 
@@ -41,7 +42,7 @@ class Overhead:
 
 def measure(weights: Weights, prompt: int, rounds: int) -> Overhead:
     """Time steps in turn. AssertionError where the engine's tokens are not those of the dense loop."""
-    model, dense = Model(weights), Dense(weights, room=prompt + rounds + 2)
+    model, dense = Decoder(weights), Dense(weights, room=prompt + rounds + 2)
     text = drawn_tokens(prompt, weights.config.vocab, 0)
     expected = dense.generate(text, 1)
     pages = -(-(prompt + rounds + 2) // 16)

@@ -18,10 +18,10 @@ from collections.abc import Generator
 from decimal import Decimal
 from typing import Any
 
-from agentsim.harness.draws import Fixed, lognormal
-from agentsim.harness.plan import SECOND, Layout, Part, Plan, Population, Service
-from agentsim.harness.run import simulate
-from agentsim.harness.sources import Generated
+from agentsim.harness.plan import SECOND, Plan, Population, PromptLayout, PromptPart, Service
+from agentsim.harness.plan_run import simulate
+from agentsim.harness.random_draws import Fixed, lognormal
+from agentsim.harness.step_sources import Generated
 from benchmarks.measure import markdown
 
 HEADINGS = ["requests", "seconds", "µs a request", "against the smallest", "largest process", "SimPy timeouts"]
@@ -45,7 +45,7 @@ def plan(requests: int) -> Plan:
         source=source,
         model="claude-opus-4-8",
         start=1_788_256_800 * SECOND,
-        layout=Layout(tools=(Part("tools", 5_000),), system=(Part("system", 2_000),)),
+        layout=PromptLayout(tools=(PromptPart("tools", 5_000),), system=(PromptPart("system", 2_000),)),
         service=Service(uncached_rate=10_000),
         population=Population(agents=max(1, requests // AGENT), gap=Fixed(20 * SECOND)),
     )
@@ -79,8 +79,8 @@ def bare_timeout() -> float:
 
 def replayed(requests: int) -> list[list[str]]:
     """How fast a session of so many requests goes through the sorted scan and through the clock."""
-    from agentsim.backends.modeled import ModeledProvider
-    from agentsim.simulate import replay, scan
+    from agentsim.cache.modeled_provider import ModeledProvider
+    from agentsim.cache.simulate import replay, scan
 
     session = simulate(plan(requests)).session
     lines = []

@@ -190,7 +190,7 @@ def calls(case: Case) -> dict[str, Callable[..., Any]]:
     """Ours, and what PyTorch has for the same: attention on keys that lie together, as it has no pages."""
     import torch
 
-    from kernels.dispatch import implementation
+    from agentsim.kernels.kernel_dispatch import implementation
 
     generator = torch.Generator("cuda").manual_seed(0)
 
@@ -293,7 +293,7 @@ def tune() -> str:
     from triton.compiler.errors import CompilationError
     from triton.runtime.errors import OutOfResources, PTXASError
 
-    from kernels.tiles import Tile
+    from agentsim.kernels.tile_sizes import Tile
 
     rows = []
     for case in cases():

@@ -18,9 +18,9 @@ import random
 import time
 from statistics import median
 
-from engine.chain import TokenChain, root_digest
-from engine.pages import PagePool
-from engine.prefix import PrefixCache
+from agentsim.engine.page_pool import PagePool
+from agentsim.engine.prefix_cache import PrefixCache
+from agentsim.engine.token_chain import TokenChain, root_digest
 
 PAGE = 16
 VOCABULARY = 49_152

@@ -14,9 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from agentsim.traces.format_registry import FORMATS
+from agentsim.traces.garbage_collection import without_collection
 from benchmarks.readers_corpus import ALL, write
-from traces.formats import FORMATS
-from traces.garbage import without_collection
 
 LEAST = 100
 """Megabytes a second that every reader should reach."""

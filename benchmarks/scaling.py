@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from benchmarks.measure import BenchmarkError, finish, markdown
 
 if TYPE_CHECKING:
-    from agentsim.prompt import Section
-    from agentsim.session import Session
+    from agentsim.core.prompt import Section
+    from agentsim.core.session import Session
 
 HEADINGS = ["what grows", "sizes", "per request or block", "peak at the largest", "cost of a unit, largest ÷ smallest"]
 
@@ -32,8 +32,8 @@ SIZES = {"requests": (500, 1_000, 2_000, 4_000, 8_000), "blocks": (20, 80, 320, 
 
 def session_of(requests: int, blocks: int, lanes: int) -> Session:
     """A session with bodies: every request grows its lane by so many blocks, and marks the end."""
-    from agentsim.prompt import Block, Breakpoint, Prompt
-    from agentsim.session import Lane, Request, Session
+    from agentsim.core.prompt import Block, Breakpoint, Prompt
+    from agentsim.core.session import Lane, Request, Session
 
     def block(name: str, tokens: int, section: Section = "messages") -> Block:
         digest = blake2b(name.encode(), digest_size=16).digest()

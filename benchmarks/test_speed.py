@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from agentsim.backends.modeled import ModeledProvider
+from agentsim.cache.modeled_provider import ModeledProvider
+from agentsim.cache.simulate import scan
+from agentsim.core.session import Usage
 from agentsim.diagnose import diagnose
-from agentsim.prices import cost, default_book
 from agentsim.report.clean import clean
-from agentsim.session import Usage
-from agentsim.simulate import scan
+from agentsim.rules.prices import cost, default_book
+from agentsim.traces.format_registry import read
 from benchmarks.scaling import session_of
-from traces.formats import read
 
 pytest.importorskip("pytest_benchmark", reason="pytest-benchmark is not installed")
 

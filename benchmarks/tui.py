@@ -25,10 +25,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from agentsim.core.session import Lane, Request, Row, Session, Usage
+from agentsim.core.verdict import Verdict
 from agentsim.diagnose import Diagnosis
-from agentsim.diagnose.totals import Totals
-from agentsim.session import Lane, Request, Row, Session, Usage
-from agentsim.verdict import Verdict
+from agentsim.diagnose.diagnosis_totals import Totals
 
 SECOND = 10**9
 SAMPLE = "traces/samples/atlas-14.jsonl"
@@ -73,8 +73,8 @@ def large(count: int) -> Diagnosis:
 
 async def paint(diagnosis: Diagnosis) -> dict[str, float]:
     """Seconds to the first frame with rows, to filter to the misses, to search, and for a key, at the widget."""
-    from tui.app import AgentsimApp, Launch
-    from tui.trace.screen import TraceScreen
+    from agentsim.tui.trace.trace_screen import TraceScreen
+    from agentsim.tui.tui_app import AgentsimApp, Launch
 
     app = AgentsimApp(Launch(diagnoses=(diagnosis,)))
     times: dict[str, float] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from engine.weights.weights import WeightsError
+from agentsim.engine.weights.weights import WeightsError
 
 _GUARDS = range(0xE000, 0xF900)
 """Private-use characters: one that no message contains marks what must stay text."""

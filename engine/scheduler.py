@@ -14,10 +14,10 @@ from collections import deque
 from collections.abc import Sequence as Row
 from typing import NamedTuple
 
-from engine.chain import TokenChain
-from engine.pages import OutOfPages
-from engine.prefix import PrefixCache
-from engine.sequence import Sequence, State
+from agentsim.engine.page_pool import OutOfPages
+from agentsim.engine.prefix_cache import PrefixCache
+from agentsim.engine.sequence import Sequence, SequenceState
+from agentsim.engine.token_chain import TokenChain
 
 
 class Share(NamedTuple):
@@ -84,11 +84,11 @@ class Scheduler:
         budget = self.step_tokens
         preempted = False
         for sequence in list(self.running):
-            if budget < 1 or sequence.state is not State.RUNNING:
+            if budget < 1 or sequence.state is not SequenceState.RUNNING:
                 continue  # a later one may have been given up for one before it, but never the other way round
             count = min(len(sequence.chain) - sequence.computed, budget)
             preempted |= self._make_room(sequence, sequence.computed + count)
-            if sequence.state is State.RUNNING:
+            if sequence.state is SequenceState.RUNNING:
                 shares.append(_share(sequence, count))
                 budget -= count
         if preempted:
@@ -113,20 +113,20 @@ class Scheduler:
         sequence.chain.append(token)
         if stops or len(sequence.chain) - sequence.prompt_length >= sequence.new_tokens:
             sequence.stopped = stops
-            self._leave(sequence, State.FINISHED)
+            self._leave(sequence, SequenceState.FINISHED)
 
     def abort(self, sequence: Sequence) -> None:
         """A sequence is not wanted any more; its pages are free for others. Safe to call twice."""
-        if sequence.state is State.WAITING:
+        if sequence.state is SequenceState.WAITING:
             self.waiting.remove(sequence)
-            sequence.state = State.ABORTED
-        elif sequence.state is State.RUNNING:
-            self._leave(sequence, State.ABORTED)
+            sequence.state = SequenceState.ABORTED
+        elif sequence.state is SequenceState.RUNNING:
+            self._leave(sequence, SequenceState.ABORTED)
 
     def fork(self, sequence: Sequence, serial: int, seed: int) -> Sequence:
         """Another sequence that continues from where a running one is. They share all pages, and whoever writes into a
         shared one first gets its own copy. Raises ValueError for one that has not generated anything yet."""
-        if sequence.state is not State.RUNNING or len(sequence.chain) == sequence.prompt_length:
+        if sequence.state is not SequenceState.RUNNING or len(sequence.chain) == sequence.prompt_length:
             raise ValueError("only a sequence that is generating can be forked")
         twin = Sequence(
             serial,
@@ -144,7 +144,7 @@ class Scheduler:
         twin.reused = sequence.reused
         twin.arrived, twin.first_token = sequence.arrived, sequence.first_token
         twin.last_token, twin.token_times = sequence.last_token, list(sequence.token_times)
-        twin.state = State.RUNNING
+        twin.state = SequenceState.RUNNING
         self.running.append(twin)
         return twin
 
@@ -152,12 +152,12 @@ class Scheduler:
         """Raise BrokenPages unless the books are right and every running sequence holds the pages it needs."""
         self.cache.check_integrity(self.tables)
         for sequence in self.running:
-            assert sequence.state is State.RUNNING
+            assert sequence.state is SequenceState.RUNNING
             assert len(sequence.pages) >= self.cache.pool.pages_for(sequence.computed)
             for index in range(sequence.registered):
                 assert self.cache.digest_of(sequence.pages[index]) == sequence.chain.digests[index]
         for sequence in self.waiting:
-            assert sequence.state is State.WAITING
+            assert sequence.state is SequenceState.WAITING
             assert not sequence.pages
 
     def _admit(self, sequence: Sequence) -> bool:
@@ -174,7 +174,7 @@ class Scheduler:
         sequence.pages = cache.take(match, fresh, sequence.start)
         self.waiting.popleft()
         self.running.append(sequence)
-        sequence.state = State.RUNNING
+        sequence.state = SequenceState.RUNNING
         sequence.computed = len(match.places) * cache.pool.page_size
         sequence.registered = len(match.places)
         if not sequence.preemptions:
@@ -199,7 +199,7 @@ class Scheduler:
         sequence itself. Returns whether any was given up."""
         cache, given_up = self.cache, False
         first = sequence.computed // cache.pool.page_size
-        while sequence.state is State.RUNNING:
+        while sequence.state is SequenceState.RUNNING:
             missing = cache.pool.pages_for(tokens) - len(sequence.pages)
             try:
                 if first < len(sequence.pages) and cache.pool.must_copy(sequence.pages[first]):
@@ -213,12 +213,12 @@ class Scheduler:
         return given_up
 
     def _preempt(self, sequence: Sequence) -> None:
-        self._leave(sequence, State.WAITING)
+        self._leave(sequence, SequenceState.WAITING)
         sequence.computed = sequence.registered = 0
         sequence.preemptions += 1
         self.waiting.appendleft(sequence)
 
-    def _leave(self, sequence: Sequence, state: State) -> None:
+    def _leave(self, sequence: Sequence, state: SequenceState) -> None:
         self.cache.release(sequence.pages)
         self.running.remove(sequence)
         sequence.pages = []

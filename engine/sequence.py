@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from enum import Enum
 
-from engine.chain import TokenChain
+from agentsim.engine.token_chain import TokenChain
 
 
-class State(Enum):
+class SequenceState(Enum):
     """Where a sequence is. Only a running one holds pages."""
 
     WAITING = "waiting"
@@ -68,7 +68,7 @@ class Sequence:
         self.seed = seed
         self.stop = stop
         self.start = start
-        self.state = State.WAITING
+        self.state = SequenceState.WAITING
         self.pages: list[int] = []
         """Its block table."""
         self.computed = 0
@@ -102,7 +102,7 @@ class Sequence:
     @property
     def is_over(self) -> bool:
         """Whether nothing more will happen to it."""
-        return self.state in (State.FINISHED, State.ABORTED)
+        return self.state in (SequenceState.FINISHED, SequenceState.ABORTED)
 
     @property
     def longest(self) -> int:

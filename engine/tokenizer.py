@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from engine.weights.gguf_file import open_gguf
-from engine.weights.weights import WeightsError
+from agentsim.engine.weights.gguf_file import open_gguf
+from agentsim.engine.weights.weights import WeightsError
 
 _CONTROL, _USER_DEFINED, _NORMAL = 3, 4, 1
 _DIGITS = "digits"
@@ -151,13 +151,13 @@ class Tokenizer:
 
     def render(self, messages: Sequence[Mapping[str, Any]], *, answer: bool = True) -> str:
         """A conversation as the model's own chat template writes it; ``answer`` opens the assistant's turn."""
-        from engine.chat import render
+        from agentsim.engine.chat import render
 
         return render(self.template, messages, answer=answer, bos=self._text(self.bos), eos=self._text(self._end))
 
     def chat(self, messages: Sequence[Mapping[str, Any]], *, answer: bool = True) -> list[int]:
         """Token ids of a conversation of ``role`` and ``content``; control tokens come from the template alone."""
-        from engine.chat import guarded, unguarded
+        from agentsim.engine.chat import guarded, unguarded
 
         safe, guard = guarded(messages, self.special)
         text = self.render(safe, answer=answer)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.tokenizer import Tokenizer
-from engine.weights.weights import WeightsError
+from agentsim.engine.tokenizer import Tokenizer
+from agentsim.engine.weights.weights import WeightsError
 
 FILE = "tokenizer.json"
 SETTINGS = "tokenizer_config.json"

@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from hashlib import shake_128
 from typing import Literal, Protocol
 
-from agentsim.prompt import Block, Prompt
-from agentsim.session import Request
-from engine.chain import TOKEN
+from agentsim.core.prompt import Block, Prompt
+from agentsim.core.session import Request
+from agentsim.engine.token_chain import TOKEN
 
 How = Literal["text", "drawn"]
 
 _SEPARATOR = "\x1e"
-"""Between the main text of a block and its other fields (see agentsim.bodies.canonical)."""
+"""Between the main text of a block and its other fields (see agentsim.bodies.canonical_block)."""
 
 
 class Encoder(Protocol):
-    """What turns text into tokens and back; :class:`engine.tokenizer.Tokenizer` is one."""
+    """What turns text into tokens and back; :class:`agentsim.engine.tokenizer.Tokenizer` is one."""
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
         """The tokens of a text; with ``special`` those that steer the model are read as such."""
@@ -41,7 +41,7 @@ class Encoder(Protocol):
 
 
 class Incremental(Protocol):
-    """Text from tokens as they come; :class:`engine.tokenizer.Streamed` is one."""
+    """Text from tokens as they come; :class:`agentsim.engine.tokenizer.Streamed` is one."""
 
     def add(self, token: int) -> str:
         """What can be read now that ``token`` is there."""
@@ -52,7 +52,7 @@ class Incremental(Protocol):
         ...
 
 
-class Bytes:
+class ByteTokens:
     """Bytes as tokens, for a model of 256 tokens."""
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
@@ -65,13 +65,13 @@ class Bytes:
 
     def streamed(self) -> Incremental:
         """A decoder for bytes that come one by one."""
-        from engine.tokenizer import Streamed
+        from agentsim.engine.tokenizer import Streamed
 
         return Streamed([bytes((byte,)) for byte in range(256)])
 
 
 @dataclass(frozen=True)
-class Tokens:
+class PromptTokens:
     """A prompt's tokens, and where each of its blocks ends in them."""
 
     tokens: array[int]
@@ -81,18 +81,18 @@ class Tokens:
         return len(self.tokens)
 
 
-class Writer(Protocol):
+class TokenWriter(Protocol):
     """What turns requests into tokens. The same request gives the same tokens."""
 
     how: How
     scale: float
 
-    def write(self, request: Request) -> Tokens | None:
+    def write(self, request: Request) -> PromptTokens | None:
         """The tokens of a request's prompt; ``None`` when nothing is known of it. Requests come in their order."""
         ...
 
 
-class Drawn:
+class DrawnTokens:
     """Tokens drawn from digests. ``vocabulary`` is how many different ones there are. Mutable: it remembers sizes."""
 
     how: How = "drawn"
@@ -105,8 +105,8 @@ class Drawn:
         self._blocks: dict[bytes, array[int]] = {}
         self._earlier: list[tuple[str, str, array[int]]] = []
 
-    def write(self, request: Request) -> Tokens | None:
-        """See :class:`Writer`."""
+    def write(self, request: Request) -> PromptTokens | None:
+        """See :class:`TokenWriter`."""
         prompt = request.prompt
         if prompt is None:
             return self._from_counters(request)
@@ -115,7 +115,7 @@ class Drawn:
         for block in prompt:
             tokens.extend(self.block(block))
             ends.append(len(tokens))
-        return Tokens(tokens, tuple(ends)) if tokens else None
+        return PromptTokens(tokens, tuple(ends)) if tokens else None
 
     def block(self, block: Block) -> array[int]:
         """The tokens of a block. What it counted where it first stood is how many it has everywhere."""
@@ -133,7 +133,7 @@ class Drawn:
         numbers.frombytes(shake_128(seed).digest(count * numbers.itemsize))
         return array(TOKEN, [number % self._vocabulary for number in numbers])
 
-    def _from_counters(self, request: Request) -> Tokens | None:
+    def _from_counters(self, request: Request) -> PromptTokens | None:
         usage = request.usage
         if usage is None or not usage.total_input:
             return None
@@ -145,10 +145,10 @@ class Drawn:
         front = (own or known)[-1][2][:read] if known and read else array(TOKEN)
         tokens = front + self._draw(request.id.encode("utf-8", "replace"), total - len(front))
         self._earlier.append((request.model, request.lane, tokens))
-        return Tokens(tokens, (len(tokens),))
+        return PromptTokens(tokens, (len(tokens),))
 
 
-class Spoken:
+class SpokenTokens:
     """Text as a model reads a conversation: each message after a mark that says who speaks. Mutable: it remembers.
 
     Blocks without text are drawn from their digests.
@@ -159,16 +159,16 @@ class Spoken:
 
     def __init__(self, encoder: Encoder, vocabulary: int, *, marks: bool) -> None:
         self._encoder = encoder
-        self._drawn = Drawn(vocabulary)
+        self._drawn = DrawnTokens(vocabulary)
         self._marks = marks
         self._texts: dict[bytes, list[int]] = {}
         self._known: dict[str, list[int]] = {}
 
-    def write(self, request: Request) -> Tokens | None:
-        """See :class:`Writer`."""
+    def write(self, request: Request) -> PromptTokens | None:
+        """See :class:`TokenWriter`."""
         return None if request.prompt is None else self.prompt(request.prompt)
 
-    def prompt(self, prompt: Prompt, *, answer: bool = False) -> Tokens:
+    def prompt(self, prompt: Prompt, *, answer: bool = False) -> PromptTokens:
         """The tokens of a prompt; with ``answer`` the mark that lets the assistant speak follows."""
         tokens = array(TOKEN)
         ends = []
@@ -182,7 +182,7 @@ class Spoken:
             ends.append(len(tokens))
         if answer:
             tokens.extend(self._mark(None if speaker is None else speaker[0], "assistant"))
-        return Tokens(tokens, tuple(ends))
+        return PromptTokens(tokens, tuple(ends))
 
     def _speaker(self, block: Block) -> tuple[str, int | None]:
         if block.section != "messages":
@@ -225,7 +225,7 @@ def writer_for(
     how: How | None = None,
     scale: float | None = None,
     drawn_limit: int | None = None,
-) -> Writer:
+) -> TokenWriter:
     """The writer for a trace whose prompts may have at most ``limit`` tokens.
 
     Without ``how``, text is used when all blocks have it, at least half as much as was counted (a trace may hold
@@ -236,7 +236,7 @@ def writer_for(
     if how == "text" or (how is None and scale is None and _has_all_text(requests)):
         if encoder is None:
             raise DoesNotFit("this model comes without a tokenizer: draw the tokens instead")
-        spoken = Spoken(encoder, vocabulary, marks=marks)
+        spoken = SpokenTokens(encoder, vocabulary, marks=marks)
         longest, enough = 0, True
         for request in requests:
             written = spoken.write(request)
@@ -251,8 +251,8 @@ def writer_for(
         longest = _longest(requests, vocabulary, scale)
         if longest > limit:
             raise DoesNotFit(f"the longest prompt is {longest} tokens at this scale, {limit} fit")
-        return Drawn(vocabulary, scale)
-    return Drawn(vocabulary, _largest_scale(requests, vocabulary, min(limit, drawn_limit or limit)))
+        return DrawnTokens(vocabulary, scale)
+    return DrawnTokens(vocabulary, _largest_scale(requests, vocabulary, min(limit, drawn_limit or limit)))
 
 
 def _has_all_text(requests: Sequence[Request]) -> bool:
@@ -281,7 +281,7 @@ def _largest_scale(requests: Sequence[Request], vocabulary: int, limit: int) -> 
 def _longest(requests: Sequence[Request], vocabulary: int, scale: float) -> int:
     """Tokens of the longest prompt, without drawing any."""
     sizes: dict[bytes, int] = {}
-    drawn = Drawn(vocabulary, scale)
+    drawn = DrawnTokens(vocabulary, scale)
     longest = 0
     for request in requests:
         if request.prompt is not None:

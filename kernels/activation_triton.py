@@ -1,4 +1,4 @@
-"""SiLU·mul: the Triton kernel. :mod:`kernels.activation` defines what it computes."""
+"""SiLU·mul: the Triton kernel. :mod:`agentsim.kernels.activation` defines what it computes."""
 
 import torch
 import triton
@@ -19,7 +19,8 @@ def _silu_mul(out, gate, up, size, stride_gate, stride_up, BLOCK: tl.constexpr):
 
 
 def silu_mul(gate: Tensor, up: Tensor) -> Tensor:
-    """:func:`kernels.activation.silu_mul` on the device; rows may lie apart (halves of one product), numbers not."""
+    """:func:`agentsim.kernels.activation.silu_mul` on the device; rows may lie apart (halves of one product), numbers
+    not."""
     rows, size = gate.shape
     out = torch.empty((rows, size), dtype=gate.dtype, device=gate.device)
     if rows:

@@ -7,8 +7,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from kernels.attention import attend, plan
-from kernels.int4 import unpack_int4
+from agentsim.kernels.int4_packing import unpack_int4
+from agentsim.kernels.paged_attention import attend, plan
 
 
 def paged_attention_int4(
@@ -26,11 +26,11 @@ def paged_attention_int4(
     splits: int | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """:func:`kernels.attention.paged_attention` over packed pages.
+    """:func:`agentsim.kernels.paged_attention.paged_attention` over packed pages.
 
     ``k_packed`` and ``v_packed`` uint8 [P, page, Hkv, D/2] and their ``k_scales`` and ``v_scales`` float32
-    [P, page, Hkv, D/group] are what :func:`kernels.int4.pack_int4` makes of pages [P, page, Hkv, D]; all else is as
-    there. Here what a sequence reads is unpacked before it is used; the kernel unpacks as it reads.
+    [P, page, Hkv, D/group] are what :func:`agentsim.kernels.int4_packing.pack_int4` makes of pages [P, page, Hkv, D];
+    all else is as there. Here what a sequence reads is unpacked before it is used; the kernel unpacks as it reads.
     """
     del splits
     parts = plan(block_tables, q_starts, kv_lengths, page=k_packed.shape[1], window=window, dtype=q.dtype)

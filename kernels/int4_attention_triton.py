@@ -1,8 +1,9 @@
-"""Paged attention over keys and values in four bits: the Triton kernel. :mod:`kernels.int4_attention` defines it.
+"""Paged attention over keys and values in four bits: the Triton kernel. :mod:`agentsim.kernels.int4_attention` defines
+it.
 
-The walk is that of :mod:`kernels.attention_triton`, but a tile of K or V comes as bytes and step sizes, and is
-multiplied out in registers. A byte's two halves belong to the two halves of a head, so that the walk keeps queries and
-sums in two halves also: the low bits meet one, the high bits the other, and nothing is moved between lanes.
+The walk is that of :mod:`agentsim.kernels.paged_attention_triton`, but a tile of K or V comes as bytes and step sizes,
+and is multiplied out in registers. A byte's two halves belong to the two halves of a head, so that the walk keeps
+queries and sums in two halves also: the low bits meet one, the high bits the other, and nothing is moved between lanes.
 """
 
 from typing import Any
@@ -12,11 +13,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.attention_triton import LOG2_E, combine, sequence_of, split_space, tile_for
-from kernels.device import processors
-from kernels.int4_attention import paged_attention_int4 as attention_by_reference
-from kernels.int4_triton import fits
-from kernels.tiles import INT4_DECODE, INT4_PROMPT, Tile, splits_for
+from agentsim.kernels.int4_attention import paged_attention_int4 as attention_by_reference
+from agentsim.kernels.int4_packing_triton import fits
+from agentsim.kernels.launch_device import processors
+from agentsim.kernels.paged_attention_triton import LOG2_E, combine, sequence_of, split_space, tile_for
+from agentsim.kernels.tile_sizes import INT4_DECODE, INT4_PROMPT, Tile, splits_for
 
 
 @triton.jit
@@ -187,7 +188,7 @@ def paged_attention_int4(
     out: Tensor | None = None,
     configuration: Tile | None = None,
 ) -> Tensor:
-    """:func:`kernels.int4_attention.paged_attention_int4` on the device.
+    """:func:`agentsim.kernels.int4_attention.paged_attention_int4` on the device.
 
     K and V have the same strides. Heads that are no power of two, or of a single group, go to the reference.
     ``configuration`` takes the place of the table's tile, for tuning.

@@ -1,4 +1,4 @@
-"""RMSNorm: the Triton kernel. :mod:`kernels.norm` defines what it computes.
+"""RMSNorm: the Triton kernel. :mod:`agentsim.kernels.norm` defines what it computes.
 
 A program takes a row and holds all of it, so that each number is read once and written once, the residual's sum beside.
 """
@@ -30,7 +30,7 @@ def _rms_norm(
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float, residual: Tensor | None = None) -> Tensor | tuple[Tensor, Tensor]:
-    """:func:`kernels.norm.rms_norm` on the device; rows may lie apart, the numbers of a row not."""
+    """:func:`agentsim.kernels.norm.rms_norm` on the device; rows may lie apart, the numbers of a row not."""
     rows, size = x.shape
     out = torch.empty((rows, size), dtype=x.dtype, device=x.device)
     total = out if residual is None else torch.empty_like(out)

@@ -1,4 +1,4 @@
-"""Rotary position embedding: the Triton kernel. :mod:`kernels.rotary` defines what it computes.
+"""Rotary position embedding: the Triton kernel. :mod:`agentsim.kernels.rotary` defines what it computes.
 
 A program takes a token and some of its heads. Interleaved pairs are read as they lie and parted in registers.
 """
@@ -40,7 +40,7 @@ def _rope(
 
 
 def rope(x: Tensor, positions: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> Tensor:
-    """:func:`kernels.rotary.rope` on the device; ``cos``, ``sin`` and the numbers of a head are contiguous."""
+    """:func:`agentsim.kernels.rotary.rope` on the device; ``cos``, ``sin`` and the numbers of a head are contiguous."""
     tokens, heads, size = x.shape
     out = torch.empty((tokens, heads, size), dtype=x.dtype, device=x.device)
     if tokens:

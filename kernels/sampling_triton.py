@@ -1,4 +1,4 @@
-"""The next token from its logits: the Triton kernel. :mod:`kernels.sampling` defines what it computes.
+"""The next token from its logits: the Triton kernel. :mod:`agentsim.kernels.sampling` defines what it computes.
 
 A program takes a row. Each lane keeps the largest logit that it met and where, first come first kept; where the row
 has a temperature, the vocabulary is walked twice more, for the denominator and to the token that reaches the noise.
@@ -53,7 +53,8 @@ def _sample(out, logits, temperatures, noise, size, stride, BLOCK: tl.constexpr)
 
 
 def sample(logits: Tensor, temperatures: Tensor, noise: Tensor | None = None) -> Tensor:
-    """:func:`kernels.sampling.sample` on the device; without noise temperatures are not looked at: all are 0."""
+    """:func:`agentsim.kernels.sampling.sample` on the device; without noise temperatures are not looked at: all are
+    0."""
     rows, size = logits.shape
     out = torch.empty(rows, dtype=torch.int64, device=logits.device)
     if noise is None:

@@ -14,7 +14,7 @@ import sys
 import pytest
 
 import agentsim
-import traces
+from agentsim import traces
 
 HEAVY = {"torch", "triton", "textual", "pandas", "numpy", "anthropic", "openai", "dask", "pyarrow"}
 """Never at the top of any module here: extras, or more than 0.1 s."""
@@ -62,12 +62,12 @@ def test_no_module_imports_a_heavy_library():
 
 
 def test_prices_are_found_without_importing_their_library():
-    first = imported_by("from agentsim.prices import rate_card; rate_card('anthropic', 'claude-opus-5', 0, 1)")
-    again = imported_by("from agentsim.prices import rate_card; rate_card('anthropic', 'claude-opus-5', 0, 1)")
+    first = imported_by("from agentsim.rules.prices import rate_card; rate_card('anthropic', 'claude-opus-5', 0, 1)")
+    again = imported_by("from agentsim.rules.prices import rate_card; rate_card('anthropic', 'claude-opus-5', 0, 1)")
     assert "tomllib" in first or "genai_prices" not in first
     assert not again & {"genai_prices", "pydantic", "tomllib"}
 
 
 def test_this_test_can_fail():
     assert {"decimal", "json"} <= imported_by("import decimal")
-    assert "agentsim.prices.book" in modules()
+    assert "agentsim.rules.prices.price_book" in modules()

@@ -23,7 +23,7 @@ for name in ("agentsim", "traces", "scenarios"):
     for module in pkgutil.walk_packages(package.__path__, name + "."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-from agentsim.prices import rate_card
+from agentsim.rules.prices import rate_card
 assert rate_card("anthropic", "claude-opus-5", 0, 1)
 """
 

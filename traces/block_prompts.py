@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from agentsim.prompt import DIGEST_SIZE, Block, Prompt
-from traces.block_rows import checked
+from agentsim.core.prompt import DIGEST_SIZE, Block, Prompt
+from agentsim.traces.block_rows import checked
 
 
 class _Holder:

@@ -1,6 +1,6 @@
 """Serving traces as rows: a request a row, with the identities of its blocks and the tokens up to each of them.
 
-What only counts blocks needs no prompts, which cost a digest a block. :class:`BlockRow` is all that a trace says of a
+What only counts blocks needs no prompts, which cost a digest a block. :class:`ServingRow` is all that a trace says of a
 request; readers of such traces make their sessions from the same rows.
 """
 
@@ -11,11 +11,12 @@ from typing import Protocol
 
 import msgspec
 
-from agentsim.session import Problem
-from traces.records import BadRow, Tally
+from agentsim.core.session import Problem
+from agentsim.core.strict_decoding import BadRow
+from agentsim.traces.hostile_records import Tally
 
 
-class BlockRow(msgspec.Struct, gc=False):
+class ServingRow(msgspec.Struct, gc=False):
     """A request of a serving trace. Times in nanoseconds from the trace's beginning.
 
     ``ids`` name blocks of ``size`` tokens; the last may hold less, or there are less than ``size`` tokens after it.
@@ -33,7 +34,7 @@ class BlockTrace(msgspec.Struct):
 
     file: str
     size: int
-    rows: list[BlockRow]
+    rows: list[ServingRow]
     tally: Tally
 
 
@@ -53,7 +54,7 @@ class BlockKeys:
         self._steps: list[int] = []
         self._tails = 0
 
-    def of(self, row: BlockRow) -> tuple[list[int], list[int]]:
+    def of(self, row: ServingRow) -> tuple[list[int], list[int]]:
         """The keys of a row's blocks, and the tokens up to each. A partial block is only equal to one as long."""
         ids, tokens, size = row.ids, row.tokens, self.size
         count = len(ids)
@@ -78,10 +79,10 @@ def checked(ids: Sequence[int], tokens: int, size: int) -> None:
         raise BadRow("bad counter", "the input is not as long as its blocks")
 
 
-def in_order(rows: Sequence[BlockRow]) -> Iterator[BlockRow]:
+def in_order(rows: Sequence[ServingRow]) -> Iterator[ServingRow]:
     """Rows by their start; one without a start follows the row before it, and ties keep their order."""
     last = 0
-    keyed: list[tuple[int, BlockRow]] = []
+    keyed: list[tuple[int, ServingRow]] = []
     for row in rows:
         last = last if row.start is None else row.start
         keyed.append((last, row))
@@ -89,7 +90,7 @@ def in_order(rows: Sequence[BlockRow]) -> Iterator[BlockRow]:
     return (row for _, row in keyed)
 
 
-def _start(keyed: tuple[int, BlockRow]) -> int:
+def _start(keyed: tuple[int, ServingRow]) -> int:
     return keyed[0]
 
 

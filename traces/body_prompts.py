@@ -10,9 +10,9 @@ import msgspec
 
 from agentsim.bodies import BodyError, MessagesReader
 from agentsim.bodies.openai_reader import Chat, OpenAIReader, Responses
-from agentsim.prompt import Prompt
-from agentsim.tokens import apportion
-from traces.records import BadRow, decode
+from agentsim.core.prompt import Prompt
+from agentsim.core.strict_decoding import BadRow, decode
+from agentsim.core.tokens import apportion
 
 Settings = tuple[tuple[str, str], ...]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from traces.records import BadRow
+from agentsim.core.strict_decoding import BadRow
 
 Json = dict[str, Any]
 

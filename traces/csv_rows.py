@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 
-from traces.lines import BOM, read_chunks
-from traces.records import MAX_COUNT, BadRow, Row, TraceError
+from agentsim.core.strict_decoding import MAX_COUNT, BadRow
+from agentsim.traces.hostile_records import RawRow, TraceError
+from agentsim.traces.log_lines import BOM, read_chunks
 
 
 def header_of(head: bytes) -> tuple[str, ...]:
@@ -18,7 +19,7 @@ def header_of(head: bytes) -> tuple[str, ...]:
         return ()
 
 
-def csv_rows(path: str, wanted: Sequence[str], optional: Sequence[str] = ()) -> Iterator[Row[list[str]]]:
+def csv_rows(path: str, wanted: Sequence[str], optional: Sequence[str] = ()) -> Iterator[RawRow[list[str]]]:
     """The rows behind the first line: the wanted fields in this order and then the optional ones (an empty text
     where there is none), or what is wrong with the row. Their bytes are not kept.
 
@@ -37,19 +38,19 @@ def csv_rows(path: str, wanted: Sequence[str], optional: Sequence[str] = ()) -> 
                 continue
             if not line or line.isspace():
                 if number in chunk.overlong:
-                    yield Row(number, b"", None, BadRow("too long"))
+                    yield RawRow(number, b"", None, BadRow("too long"))
                 continue
             try:
                 text = line.decode()
                 fields = text.rstrip("\r").split(",") if '"' not in text else next(csv.reader([text]))
             except UnicodeDecodeError:
-                yield Row(number, b"", None, BadRow("not UTF-8"))
+                yield RawRow(number, b"", None, BadRow("not UTF-8"))
                 continue
             except (csv.Error, StopIteration):
-                yield Row(number, b"", None, BadRow("bad field", "not a row of CSV"))
+                yield RawRow(number, b"", None, BadRow("bad field", "not a row of CSV"))
                 continue
             if len(fields) <= least:
-                yield Row(
+                yield RawRow(
                     number,
                     b"",
                     None,
@@ -57,7 +58,7 @@ def csv_rows(path: str, wanted: Sequence[str], optional: Sequence[str] = ()) -> 
                 )
                 continue
             fields.append("")
-            yield Row(number, b"", [fields[place] if place < len(fields) else "" for place in places], None)
+            yield RawRow(number, b"", [fields[place] if place < len(fields) else "" for place in places], None)
 
 
 def count_in(text: str, name: str) -> int:

@@ -13,14 +13,15 @@ from typing import Literal
 import msgspec
 
 from agentsim.bodies import BodyError, MessagesReader, ReadBody
+from agentsim.bodies.messages_replies import MessagesReply, with_reply
 from agentsim.bodies.openai_compaction import kept_of, take_trigger
-from agentsim.bodies.openai_reader import Chat, OpenAIReader, Read, Responses, raw_input
-from agentsim.prompt import Prompt
-from agentsim.session import Event, EventKind, Request, Session, Source, Usage
-from agentsim.tokens import apportion
-from traces.lanes import Call, Known, LaneFinder
-from traces.records import BadRow, Tally, decode
-from traces.replies import Reply, with_reply
+from agentsim.bodies.openai_reader import Chat, OpenAIReader, ReadOpenAIBody, Responses, raw_input
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Event, EventKind, Request, Session, Source, Usage
+from agentsim.core.strict_decoding import BadRow, decode
+from agentsim.core.tokens import apportion
+from agentsim.traces.capture_lanes import CapturedCall, LanedRequest, LaneFinder
+from agentsim.traces.hostile_records import Tally
 
 FIVE_MINUTES = 300
 HALF_HOUR = 1800
@@ -55,7 +56,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     source: Source
     api: Api = "messages"
-    reply: Reply | None = None
+    reply: MessagesReply | None = None
     output: tuple[bytes, ...] = ()
     status: int | None = None
     start: int | None = None
@@ -180,7 +181,7 @@ class _Builder:
         self.held: dict[str, tuple[str | None, tuple[bytes, ...]]] = {}
         """Items of responses by id, each behind those of another response."""
         self.prompts: dict[bytes, Prompt] = {}
-        self.calls: list[tuple[Exchange, Call]] = []
+        self.calls: list[tuple[Exchange, CapturedCall]] = []
         self.requests: list[Request] = []
         self.events: list[Event] = []
         self.ids: set[str] = set()
@@ -196,7 +197,7 @@ class _Builder:
         before = self.prompts.get(guess)
         triggered = False
         try:
-            read: ReadBody | Read
+            read: ReadBody | ReadOpenAIBody
             if exchange.api == "messages":
                 read = self.reader.read(exchange.body, before)
             elif exchange.api == "chat":
@@ -215,7 +216,7 @@ class _Builder:
         if exchange.betas and not any(name == "betas" for name, _ in settings):
             betas = msgspec.json.encode(sorted(set(exchange.betas))).decode()
             settings = tuple(sorted((*settings, ("betas", betas))))
-        call = Call(
+        call = CapturedCall(
             prompt=read.prompt,
             model=read.model or (exchange.reply.model if exchange.reply is not None else None) or "",
             settings=settings,
@@ -265,7 +266,7 @@ class _Builder:
             harness=self.harness,
         )
 
-    def _add(self, exchange: Exchange, call: Call, lanes: LaneFinder) -> None:
+    def _add(self, exchange: Exchange, call: CapturedCall, lanes: LaneFinder) -> None:
         reply = exchange.reply
         if reply is None or _failed(exchange):
             self.tally.not_billable += 1
@@ -338,7 +339,7 @@ def with_lifetime(usage: Usage | None, prompt: Prompt) -> Usage | None:
     return msgspec.structs.replace(usage, write_5m=usage.write_other, write_1h=0, write_other=None)
 
 
-def told_lifetime(api: Api, usage: Usage | None, call: Call) -> Usage | None:
+def told_lifetime(api: Api, usage: Usage | None, call: CapturedCall) -> Usage | None:
     """The usage with the lifetime of its writes, where nothing but the usual one was asked for."""
     if api == "messages":
         return with_lifetime(usage, call.prompt)
@@ -364,7 +365,7 @@ def _most(outline: _Outline) -> int | None:
     return next((most for most in given if isinstance(most, int)), None)
 
 
-def counted_prompt(prompt: Prompt, usage: Usage | None, before: Known | None, behind: int = 0) -> Prompt:
+def counted_prompt(prompt: Prompt, usage: Usage | None, before: LanedRequest | None, behind: int = 0) -> Prompt:
     """The prompt with block sizes that add up to what the provider counted. Its front is shared with the one before,
     so that a block keeps its size as long as it is there. ``behind`` of the tokens counted belong to no block."""
     anchors = []

@@ -7,11 +7,12 @@ from typing import TypeVar
 
 import msgspec
 
-from agentsim.session import Request
-from traces.assembly import Assembly
-from traces.documents import document_bytes, parse_document
-from traces.lines import BOM, open_log
-from traces.records import BadRow, Row, decode, rows_of
+from agentsim.core.session import Request
+from agentsim.core.strict_decoding import BadRow, decode
+from agentsim.traces.hostile_records import RawRow, rows_of
+from agentsim.traces.json_documents import document_bytes, parse_document
+from agentsim.traces.log_lines import BOM, open_log
+from agentsim.traces.session_assembly import Assembly
 
 LISTS = ("data", "runs", "observations", "requests", "items", "results")
 """Under which name an object holds the rows."""
@@ -22,7 +23,7 @@ _array = msgspec.json.Decoder(list[msgspec.Raw])
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def export_rows(path: str, decoder: msgspec.json.Decoder[T]) -> Iterator[Row[T]]:
+def export_rows(path: str, decoder: msgspec.json.Decoder[T]) -> Iterator[RawRow[T]]:
     """The rows of a file. The line of a row in an array is its number, from 1. Raises OSError when the file cannot be
     read, and TraceError for a document that is no JSON."""
     with open_log(path) as file:
@@ -39,9 +40,9 @@ def export_rows(path: str, decoder: msgspec.json.Decoder[T]) -> Iterator[Row[T]]
         rows = [msgspec.Raw(data)] if name is None else parse_document(bytes(envelope[name]), path, _array)
     for number, raw in enumerate(rows, 1):
         try:
-            yield Row(number, bytes(raw), decode(decoder, raw), None)
+            yield RawRow(number, bytes(raw), decode(decoder, raw), None)
         except BadRow as bad:
-            yield Row(number, bytes(raw), None, bad)
+            yield RawRow(number, bytes(raw), None, bad)
 
 
 def _is_envelope(head: bytes) -> bool:

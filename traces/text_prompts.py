@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from agentsim.prompt import DIGEST_SIZE, Block, Prompt
+from agentsim.core.prompt import DIGEST_SIZE, Block, Prompt
 
 CHARACTERS_A_TOKEN = 4
 BLOCK_TOKENS = 16

@@ -19,14 +19,14 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from agentsim.report.clean import display_width
-from tui.ink import INK_CLASSES, INK_CSS, Ink, Piece, fit, parts, strip
+from agentsim.tui.ink import INK_CLASSES, INK_CSS, Ink, Piece, fit, parts, strip
 
 GAP = "  "
 MOST_DRAWN = 500
 """Lines that are kept as they were drawn."""
 
 
-class Column(NamedTuple):
+class GridColumn(NamedTuple):
     """A column of a grid. Those of the least ``weight`` give way where the screen is narrow; one of ``weight`` 9 never
     does. ``grows`` takes what room is left."""
 
@@ -42,7 +42,7 @@ class Rows(Protocol):
     """What a grid shows."""
 
     @property
-    def columns(self) -> Sequence[Column]:
+    def columns(self) -> Sequence[GridColumn]:
         """The columns in order."""
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class Rows(Protocol):
 class NoRows:
     """An empty table."""
 
-    columns: tuple[Column, ...] = ()
+    columns: tuple[GridColumn, ...] = ()
 
     def __len__(self) -> int:
         return 0
@@ -128,7 +128,7 @@ class Grid(ScrollView, can_focus=True):
         self.sorted_by: str | None = None
         self.descending = False
         self._shown: list[tuple[int, int]] = []
-        self._layout: tuple[tuple[Column, ...], list[tuple[int, int]]] = ((), [])
+        self._layout: tuple[tuple[GridColumn, ...], list[tuple[int, int]]] = ((), [])
         self._drawn: dict[tuple[object, ...], Strip] = {}
 
     def show(self, rows: Rows, cursor: int = 0) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from agentsim.bodies.errors import BodyError
-from agentsim.bodies.growth import Piece
-from agentsim.bodies.sealed import opened
-from agentsim.lifetimes import seconds_of
-from agentsim.prompt import DIGEST_SIZE, Section
-from agentsim.tokens import estimate_quickly, scale
+from agentsim.bodies.body_error import BodyError
+from agentsim.bodies.prompt_growth import BlockPiece
+from agentsim.bodies.sealed_summary import opened
+from agentsim.core.lifetimes import seconds_of
+from agentsim.core.prompt import DIGEST_SIZE, Section
+from agentsim.core.tokens import estimate_quickly, scale
 
 IMAGE_TOKENS = 1000
 _LONG_DATA = 1024
@@ -63,7 +63,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     role: str
     spoken: bool
-    pieces: tuple[Piece, ...]
+    pieces: tuple[BlockPiece, ...]
     tools: tuple[ToolName, ...] = ()
     turns: int = 0
 
@@ -110,7 +110,7 @@ def _message_of(value: dict[str, Any], path: str, model: str) -> Item:
         raise BodyError(f"{path}.role", f"must be one of {', '.join(ROLES)}")
     section: Section = "system" if role in ("system", "developer") else "messages"
     content = value.get("content")
-    pieces: list[Piece] = []
+    pieces: list[BlockPiece] = []
     is_result = role in ("tool", "function")
     parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
     if content is not None and not isinstance(content, (str, list)):
@@ -157,7 +157,7 @@ def _offered(value: dict[str, Any]) -> tuple[ToolName, ...]:
     return tuple(found)
 
 
-def tool_of(value: object, path: str, model: str) -> tuple[Piece, ToolName | None]:
+def tool_of(value: object, path: str, model: str) -> tuple[BlockPiece, ToolName | None]:
     """A tool definition, decoded. Raises BodyError."""
     kind = value.get("type") if isinstance(value, dict) else None
     if not isinstance(kind, str) or not isinstance(value, dict):
@@ -173,12 +173,12 @@ def tool_of(value: object, path: str, model: str) -> tuple[Piece, ToolName | Non
 
 def piece(
     section: str, role: str | None, kind: str, text: str, name: str | None, model: str, markers: tuple[int, ...] = ()
-) -> Piece:
+) -> BlockPiece:
     """A piece of content with its identity, an estimate of its size, and the breakpoints at its end."""
     person = blake2b(f"{section}\0{role}\0{kind}".encode(), digest_size=16).digest()
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE, person=person).digest()
     tokens = IMAGE_TOKENS if kind == "image" else scale(estimate_quickly(text), model)
-    return Piece(digest, kind, name, tokens, text, None, markers, (), 0)
+    return BlockPiece(digest, kind, name, tokens, text, None, markers, (), 0)
 
 
 def _markers(value: dict[str, Any], path: str) -> tuple[int, ...]:

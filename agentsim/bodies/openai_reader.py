@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from agentsim.bodies.errors import BodyError
-from agentsim.bodies.growth import Growth, Piece
+from agentsim.bodies.body_error import BodyError
 from agentsim.bodies.openai_items import INHERITED, Item, ToolName, item_of, piece, tool_of
-from agentsim.lifetimes import seconds_of
-from agentsim.prompt import Breakpoint, Prompt
+from agentsim.bodies.prompt_growth import BlockPiece, PromptGrowth
+from agentsim.core.lifetimes import seconds_of
+from agentsim.core.prompt import Breakpoint, Prompt
 
 ABSENT = Raw(b"")
 DEFAULT_LIFETIME = 30 * 60
@@ -43,7 +43,7 @@ class Options(msgspec.Struct, gc=False):
     include_usage: bool | None = None
 
 
-class Format(msgspec.Struct, gc=False):
+class TextFormat(msgspec.Struct, gc=False):
     """``text``."""
 
     format: Raw = ABSENT
@@ -85,7 +85,7 @@ class Responses(msgspec.Struct, gc=False):
     stream: bool | None = None
     max_output_tokens: int | None = None
     reasoning: Reasoning | None = None
-    text: Format | None = None
+    text: TextFormat | None = None
     prompt_cache_key: str | None = None
     prompt_cache_options: CacheOptions | None = None
     prompt_cache_retention: str | None = None
@@ -96,7 +96,7 @@ class Responses(msgspec.Struct, gc=False):
     service_tier: str | None = None
 
 
-class Read(msgspec.Struct, frozen=True):
+class ReadOpenAIBody(msgspec.Struct, frozen=True):
     """What a body says: its prompt, the settings that may be in the cache key, its items, and the tools it offers."""
 
     model: str
@@ -111,9 +111,9 @@ class OpenAIReader:
 
     def __init__(self) -> None:
         self._items: dict[tuple[bytes, str], Item] = {}
-        self._tools: dict[tuple[bytes, str], tuple[Piece, ToolName | None]] = {}
+        self._tools: dict[tuple[bytes, str], tuple[BlockPiece, ToolName | None]] = {}
 
-    def chat(self, sent: Chat, before: Prompt | None = None) -> Read:
+    def chat(self, sent: Chat, before: Prompt | None = None) -> ReadOpenAIBody:
         """A chat request; ``before`` is the prompt that it probably grew from. Raises BodyError."""
         items = [self._item(bytes(raw), f"messages[{index}]", sent.model) for index, raw in enumerate(sent.messages)]
         head = 0
@@ -122,7 +122,9 @@ class OpenAIReader:
         settings = settings_of(sent, sent.reasoning_effort, sent.verbosity)
         return self._read(sent, items[:head], items[head:], items, sent.response_format, settings, before)
 
-    def responses(self, sent: Responses, history: Sequence[Raw | bytes] = (), before: Prompt | None = None) -> Read:
+    def responses(
+        self, sent: Responses, history: Sequence[Raw | bytes] = (), before: Prompt | None = None
+    ) -> ReadOpenAIBody:
         """A responses request behind the items that the server holds of its conversation. Raises BodyError."""
         raws = [*(bytes(raw) for raw in history), *raw_input(sent.input)]
         paths = [f"history[{index}]" for index in range(len(history))]
@@ -133,7 +135,7 @@ class OpenAIReader:
             head.append(
                 Item("system", False, (piece("system", "system", "text", sent.instructions, None, sent.model),))
             )
-        text = sent.text or Format()
+        text = sent.text or TextFormat()
         effort = None if sent.reasoning is None else sent.reasoning.effort
         settings = settings_of(sent, effort, text.verbosity)
         return self._read(sent, head, items, items, text.format, settings, before)
@@ -156,8 +158,8 @@ class OpenAIReader:
         format: Raw,
         settings: Settings,
         before: Prompt | None,
-    ) -> Read:
-        growth = Growth(before)
+    ) -> ReadOpenAIBody:
+        growth = PromptGrowth(before)
         offered: list[ToolName] = []
         model = sent.model
         for index, raw in enumerate(sent.tools or ()):
@@ -182,7 +184,7 @@ class OpenAIReader:
             Breakpoint(marker.position, lifetime if marker.ttl == INHERITED else marker.ttl)
             for marker in growth.markers
         )
-        return Read(model, growth.finish(markers), settings, tuple(items), tuple(offered))
+        return ReadOpenAIBody(model, growth.finish(markers), settings, tuple(items), tuple(offered))
 
     def _item(self, raw: bytes, path: str, model: str) -> Item:
         key = (blake2b(raw, digest_size=16).digest(), model)
@@ -193,7 +195,7 @@ class OpenAIReader:
             found = self._items[key] = item_of(_decoded(raw, path), path, model)
         return found
 
-    def _tool(self, raw: bytes, path: str, model: str) -> tuple[Piece, ToolName | None]:
+    def _tool(self, raw: bytes, path: str, model: str) -> tuple[BlockPiece, ToolName | None]:
         key = (blake2b(raw, digest_size=16).digest(), model)
         found = self._tools.get(key)
         if found is None:

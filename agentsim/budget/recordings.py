@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from agentsim.session import Problem, Request, Session
-from traces.formats import Format, detect
-from traces.records import TraceError
-from traces.walk import find
+from agentsim.core.session import Problem, Request, Session
+from agentsim.traces.format_registry import LogFormat, detect
+from agentsim.traces.hostile_records import TraceError
+from agentsim.traces.log_walk import find
 
-ONE_FILE = frozenset({"traces.agentsim1", "traces.claude_trace", "traces.pairs"})
+ONE_FILE = frozenset(
+    {"agentsim.traces.readers.agentsim1", "agentsim.traces.readers.claude_trace", "agentsim.traces.readers.pairs"}
+)
 """Formats in which a file says all about its sessions. The others tell one session in several files, which have to be
 read together."""
 
@@ -25,7 +27,7 @@ class Recording(msgspec.Struct, frozen=True):
 
 def read_recordings(paths: Sequence[str], problems: list[Problem]) -> Iterator[Recording]:
     """The sessions of these files and folders, one at a time. What cannot be read at all is told in ``problems``."""
-    together: dict[Format, list[str]] = {}
+    together: dict[LogFormat, list[str]] = {}
     for found in find(paths, problems.append):
         try:
             format = detect(found.path)
@@ -88,7 +90,7 @@ def _lines_of_trace(file: str) -> dict[tuple[str, str], int]:
     return lines
 
 
-def _sessions(format: Format, files: list[str], problems: list[Problem]) -> Iterator[Session]:
+def _sessions(format: LogFormat, files: list[str], problems: list[Problem]) -> Iterator[Session]:
     try:
         yield from format.reader.read_sessions(files, problems)
     except OSError as error:

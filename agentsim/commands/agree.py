@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.options.command import Command, json_option, paths_argument, strict_option
 from agentsim.report.exits import ExitCode
 
 if TYPE_CHECKING:
-    from agentsim.session import Problem
+    from agentsim.core.session import Problem
 
 EXAMPLES = (
     ("agentsim agree ~/.claude/projects", "How far the verdicts can be trusted on your own logs."),
@@ -31,19 +31,19 @@ def command(paths: tuple[str, ...], as_json: bool, strict: bool) -> ExitCode:
     'the same': the verdict is the provider's reason. 'compatible': the verdict leaves that reason open. 'contradicted':
     it rules the reason out, and the exit code is 1.
     """
-    from agentsim.agree import agree
-    from agentsim.commands.inputs import all_problems, read_sessions, tell_skips
+    from agentsim.commands.options.session_inputs import all_problems, read_sessions, tell_skips
+    from agentsim.trust.agreement import agree
 
     problems: list[Problem] = []
     sessions = read_sessions(paths, problems)
     agreement = agree(sessions)
     if as_json:
-        from agentsim.report.as_json import agreement_document, write_document
+        from agentsim.report.json.canonical_json import agreement_document, write_document
 
         write_document(sys.stdout, agreement_document(agreement, all_problems(sessions, problems)))
     else:
-        from agentsim.report.agreement import write_agreement
         from agentsim.report.paper import Paper
+        from agentsim.report.screen.agreement_page import write_agreement
 
         write_agreement(Paper.on(sys.stdout), agreement)
     skips = tell_skips(sessions, problems, strict)

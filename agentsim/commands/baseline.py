@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.budget_options import config_option
-from agentsim.commands.command import FILE, Command, paths_argument
+from agentsim.commands.options.budget_options import config_option
+from agentsim.commands.options.command import FILE, Command, paths_argument
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
-    from agentsim.budget.baseline import Entry
-    from agentsim.session import Problem
+    from agentsim.budget.cost_baseline import BaselineEntry
+    from agentsim.core.session import Problem
 
 EXAMPLES = (
     ("agentsim baseline write", "The traces that the nearest agentsim.toml names, into its baseline."),
@@ -40,15 +40,15 @@ def command(action: str, paths: tuple[str, ...], config: str | None, target: str
     The file is sorted, holds no times, and changes only where a session does. 'write' shows what it changes. Without
     PATH it is written anew; with PATH only the sessions of these files are replaced or added.
     """
-    from agentsim.budget.baseline import changes, entries_of, text_of, write_baseline
-    from agentsim.budget.evaluate import look
-    from agentsim.budget.globs import relative_path
+    from agentsim.budget.budget_judging import look
+    from agentsim.budget.cost_baseline import changes, entries_of, text_of, write_baseline
+    from agentsim.budget.file_globs import relative_path
     from agentsim.budget.recordings import read_recordings
-    from agentsim.commands.budget_options import baseline_file, inputs_of, load, nearest_config
-    from agentsim.report.baseline import write_changes
+    from agentsim.commands.options.budget_options import baseline_file, inputs_of, load, nearest_config
     from agentsim.report.notices import tell_problems
     from agentsim.report.output import STDOUT, need_file, need_folder, write_safe
     from agentsim.report.paper import Paper
+    from agentsim.report.screen.baseline_page import write_changes
 
     if action == "diff":
         need_file("--output", target, "'diff' compares with a file")
@@ -85,8 +85,8 @@ def command(action: str, paths: tuple[str, ...], config: str | None, target: str
     return ExitCode.FINDINGS if action == "diff" and changed else ExitCode.OK
 
 
-def _before(place: str) -> dict[str, Entry]:
-    from agentsim.budget.baseline import BaselineError, read_baseline
+def _before(place: str) -> dict[str, BaselineEntry]:
+    from agentsim.budget.cost_baseline import BaselineError, read_baseline
 
     try:
         return read_baseline(place)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from agentsim.commands.budget_options import baseline_option, config_option, limit_options
-from agentsim.commands.command import FILE, Command, paths_argument
-from agentsim.commands.rules_option import rules_option
+from agentsim.commands.options.budget_options import baseline_option, config_option, limit_options
+from agentsim.commands.options.command import FILE, Command, paths_argument
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
-    from agentsim.budget.gate import Gate
-    from agentsim.session import Problem
+    from agentsim.budget.budget_gate import Gate
+    from agentsim.core.session import Problem
 
 EXAMPLES = (
     ("agentsim check", "What the nearest agentsim.toml says, on the traces that it names."),
@@ -48,7 +48,7 @@ def command(
     a configuration counts only when it is named. Exit codes: 0 all held, 1 one is broken, 2 wrong usage or
     configuration, 3 something could not be read or judged. A broken budget counts before what could not be judged.
     """
-    from agentsim.commands.budget_options import budget_of, load, nearest_config
+    from agentsim.commands.options.budget_options import budget_of, load, nearest_config
     from agentsim.report.output import STDOUT, check_targets, output
 
     others = [_target(text) for text in also]
@@ -68,7 +68,7 @@ def command(
     if not budgets:
         raise Failure("no [[budget]] in it", file=file, remedy="write one", code=ExitCode.USAGE)
     gate = run(paths, loaded, budgets, baseline)
-    from agentsim.report.gate_json import EXITS
+    from agentsim.report.json.gate_json import EXITS
 
     for name, place in targets:
         with output(place) as stream:
@@ -78,9 +78,9 @@ def command(
 
 def run(paths: tuple[str, ...], config: Any, budgets: Any, baseline: str | None) -> Gate:
     """Read the inputs and judge them."""
-    from agentsim.budget.evaluate import judge
+    from agentsim.budget.budget_judging import judge
     from agentsim.budget.recordings import read_recordings
-    from agentsim.commands.budget_options import baseline_file, inputs_of, read_measures
+    from agentsim.commands.options.budget_options import baseline_file, inputs_of, read_measures
 
     inputs = inputs_of(config, paths)
     growth = any(limit.kind == "max-growth" for budget in budgets for limit in budget.limits)
@@ -103,29 +103,29 @@ def write(stream: TextIO, name: str, gate: Gate) -> None:
     from agentsim.report.output import write_safe
 
     if name == "terminal":
-        from agentsim.report.gate import write_gate
         from agentsim.report.paper import Paper
+        from agentsim.report.screen.gate_page import write_gate
 
         write_gate(Paper.on(stream), gate)
     elif name == "json":
-        from agentsim.report.as_json import write_document
-        from agentsim.report.gate_json import gate_document
+        from agentsim.report.json.canonical_json import write_document
+        from agentsim.report.json.gate_json import gate_document
 
         write_document(stream, gate_document(gate))
     elif name == "junit":
-        from agentsim.report.junit import junit_text
+        from agentsim.report.ci.junit import junit_text
 
         write_safe(stream, junit_text(gate))
     elif name == "sarif":
-        from agentsim.report.sarif import sarif_text
+        from agentsim.report.ci.sarif import sarif_text
 
         write_safe(stream, sarif_text(gate))
     elif name == "github":
-        from agentsim.report.github import github_text
+        from agentsim.report.ci.github_annotations import github_text
 
         write_safe(stream, github_text(gate))
     else:
-        from agentsim.report.markdown import markdown_text
+        from agentsim.report.ci.pull_request_comment import markdown_text
 
         write_safe(stream, markdown_text(gate))
 

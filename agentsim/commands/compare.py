@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.command import Command, json_option, paths_argument, strict_option
-from agentsim.commands.policy_choice import chosen_policies
-from agentsim.commands.rules_option import rules_option
+from agentsim.commands.options.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.options.policy_choice import chosen_policies
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from agentsim.session import Problem
+    from agentsim.core.session import Problem
 
 EXAMPLES = (
     ("agentsim compare session.jsonl", "What other lifetimes, markers and timing would have saved."),
@@ -28,7 +28,7 @@ EXAMPLES = (
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from agentsim.policies import NAMES, kind_of
+    from agentsim.whatif.policies import NAMES, kind_of
 
     return [CompletionItem(name, help=kind_of(name).summary) for name in NAMES if name.startswith(incomplete)]
 
@@ -66,8 +66,8 @@ def command(
     first says how well the simulation reproduces the log; where it explains less than 90 % of the tokens it names no
     money, and the exit code is 1.
     """
-    from agentsim.commands.inputs import choose_session, read_sessions, tell_skips
-    from agentsim.whatif.compare import compare
+    from agentsim.commands.options.session_inputs import choose_session, read_sessions, tell_skips
+    from agentsim.whatif.comparison import compare
 
     if as_json and as_csv:
         raise Failure("--json and --csv exclude each other", remedy="choose one", code=ExitCode.USAGE)
@@ -82,8 +82,8 @@ def command(
         remedy = "'agentsim replay' shows what it holds"
         raise Failure(f"nothing in here can be simulated: {error}", file=paths[0], remedy=remedy) from None
     if as_json:
-        from agentsim.report.as_json import write_document
-        from agentsim.report.comparison_json import comparison_document
+        from agentsim.report.json.canonical_json import write_document
+        from agentsim.report.json.comparison_json import comparison_document
 
         write_document(sys.stdout, comparison_document(comparison))
     elif as_csv:
@@ -91,8 +91,8 @@ def command(
 
         write_safe(sys.stdout, comparison.to_csv())
     else:
-        from agentsim.report.comparison import write_comparison
         from agentsim.report.paper import Paper
+        from agentsim.report.screen.comparison_page import write_comparison
 
         write_comparison(Paper.on(sys.stdout), comparison)
     skips = tell_skips(sessions, problems, strict)

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from agentsim.commands.command import Command
+from agentsim.commands.options.command import Command
 from agentsim.report.exits import ExitCode
 
 EXAMPLES = (

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentsim.commands.budget_options import config_option, limit_options
-from agentsim.commands.command import FILE, Command, json_option, strict_option
+from agentsim.commands.options.budget_options import config_option, limit_options
+from agentsim.commands.options.command import FILE, Command, json_option, strict_option
 from agentsim.report.exits import ExitCode
 
 if TYPE_CHECKING:
-    from agentsim.budget.changes import Changes
-    from agentsim.budget.gate import Gate
-    from agentsim.budget.limits import Budget
+    from agentsim.budget.budget_gate import Gate
+    from agentsim.budget.budget_limits import Budget
+    from agentsim.budget.recording_changes import Changes
     from agentsim.budget.recordings import Recording
-    from agentsim.session import Problem
+    from agentsim.core.session import Problem
 
 EXAMPLES = (
     ("agentsim diff before.jsonl after.jsonl", "The bill's difference, request by request."),
@@ -51,9 +51,9 @@ def command(
     Budgets are those of the options, and of a configuration that is named; they are judged on NEW, and growth is
     measured from OLD.
     """
-    from agentsim.budget.changes import compare
-    from agentsim.commands.budget_options import budget_of, load
-    from agentsim.commands.inputs import tell_skips
+    from agentsim.budget.recording_changes import compare
+    from agentsim.commands.options.budget_options import budget_of, load
+    from agentsim.commands.options.session_inputs import tell_skips
     from agentsim.diagnose import diagnose
 
     own = budget_of(limits)
@@ -65,19 +65,19 @@ def command(
     root = loaded.root if loaded is not None else "."
     gate = _gate(before, after, changes, budgets, root) if budgets else None
     if as_json:
-        from agentsim.report.as_json import write_document
-        from agentsim.report.changes_json import diff_document
+        from agentsim.report.json.canonical_json import write_document
+        from agentsim.report.json.changes_json import diff_document
 
         write_document(sys.stdout, diff_document(changes, gate, before.files, after.files))
     else:
-        from agentsim.report.changes import write_diff
         from agentsim.report.paper import Paper
+        from agentsim.report.screen.changes_page import write_diff
 
         write_diff(Paper.on(sys.stdout), changes, gate.results if gate is not None else (), all_rows=all_rows)
     skips = tell_skips([before.session, after.session], problems, strict)
     if gate is None:
         return skips
-    from agentsim.report.gate_json import EXITS
+    from agentsim.report.json.gate_json import EXITS
 
     return EXITS[gate.outcome] or skips
 
@@ -85,7 +85,7 @@ def command(
 def _one(path: str, wanted: str | None, problems: list[Problem]) -> Recording:
     """The session of a recording. Raises Failure when there is none, or no telling which."""
     from agentsim.budget.recordings import read_recordings
-    from agentsim.commands.inputs import check_path, choose_session
+    from agentsim.commands.options.session_inputs import check_path, choose_session
     from agentsim.report.exits import Failure
 
     check_path(path)
@@ -103,9 +103,9 @@ def _one(path: str, wanted: str | None, problems: list[Problem]) -> Recording:
 
 def _gate(old: Recording, new: Recording, changes: Changes, budgets: tuple[Budget, ...], root: str) -> Gate:
     """Budgets on the new recording, with the old one as the baseline of its growth."""
-    from agentsim.budget.evaluate import judge
-    from agentsim.budget.globs import relative_path
-    from agentsim.budget.measures import measure
+    from agentsim.budget.budget_judging import judge
+    from agentsim.budget.file_globs import relative_path
+    from agentsim.budget.session_measures import measure
 
     key = f"{relative_path(new.files[0], root)}#{new.session.id}"
     return judge([new], budgets, root=root, baseline={key: measure(changes.old)}, all_must_match=False)

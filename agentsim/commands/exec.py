@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from agentsim.commands.budget_options import limit_options
-from agentsim.commands.command import Command
-from agentsim.commands.endpoint_options import (
+from agentsim.commands.options.budget_options import limit_options
+from agentsim.commands.options.command import Command
+from agentsim.commands.options.endpoint_options import (
     PORT_HELP,
     budget_option,
     emulation_options,
     fail_on_option,
     trace_options,
 )
-from agentsim.commands.rules_option import rules_option
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 EXAMPLES = (
@@ -48,7 +48,7 @@ def command(
     COMMAND gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL, keys that are dummies, and AGENTSIM_URL for harnesses that read
     none of them. Exit codes are those of 'agentsim check'; a command that fails cannot be judged (3).
     """
-    from agentsim.commands.endpoint_options import (
+    from agentsim.commands.options.endpoint_options import (
         budgets_of,
         check_trace,
         emulated_endpoint,
@@ -57,7 +57,7 @@ def command(
         tell_trace_failure,
         trace_place,
     )
-    from agentsim.gateway.child import emulated_environment, run_child
+    from agentsim.gateway.serve.child_process import emulated_environment, run_child
 
     check_trace(trace, force)
     loaded, budgets = budgets_of(config, options)

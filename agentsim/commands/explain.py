@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.command import Command
+from agentsim.commands.options.command import Command
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def complete_codes(_ctx: click.Context, _parameter: click.Parameter, beginning: 
     """The codes that begin so, with their titles, for the shell."""
     from click.shell_completion import CompletionItem
 
-    from agentsim.diagnose.causes import CAUSES
+    from agentsim.diagnose.cause_registry import CAUSES
 
     found = [cause for cause in CAUSES.values() if cause.code.startswith(beginning.upper())]
     return [CompletionItem(cause.code, help=cause.title) for cause in found]
@@ -33,9 +33,9 @@ def complete_codes(_ctx: click.Context, _parameter: click.Parameter, beginning: 
 @click.argument("code", required=False, shell_complete=complete_codes)
 def command(code: str | None) -> ExitCode:
     """Explain the CODE of a cause: its meaning, how to confirm it, how to fix it. Without CODE: list all of them."""
-    from agentsim.diagnose.causes import CAUSES, cause
-    from agentsim.report.causes import write_cause, write_causes
+    from agentsim.diagnose.cause_registry import CAUSES, cause
     from agentsim.report.paper import Paper
+    from agentsim.report.screen.cause_page import write_cause, write_causes
 
     paper = Paper.on(sys.stdout)
     if code is None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.command import Command
-from agentsim.commands.endpoint_options import PORT_HELP, trace_options
+from agentsim.commands.options.command import Command
+from agentsim.commands.options.endpoint_options import PORT_HELP, trace_options
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
-    from agentsim.gateway.endpoint import RecordingEndpoint
+    from agentsim.gateway.serve.emulated_endpoint import RecordingEndpoint
 
 EXAMPLES = (
     (
@@ -39,7 +39,7 @@ def command(
     Requests cost what they always cost. COMMAND gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL and AGENTSIM_URL; its keys go
     to the provider and are never written. The exit code is 3 when COMMAND failed or the trace could not be written.
     """
-    from agentsim.commands.endpoint_options import check_trace, need_extra, port_failure, tell_trace_failure
+    from agentsim.commands.options.endpoint_options import check_trace, need_extra, port_failure, tell_trace_failure
     from agentsim.report.figures import plural
     from agentsim.report.notices import warn
     from agentsim.report.paper import Paper
@@ -49,8 +49,8 @@ def command(
     check_upstream(upstream)
     check_trace(trace, force)
     need_extra()
-    from agentsim.gateway.endpoint import recording
-    from agentsim.gateway.serving import PortTaken
+    from agentsim.gateway.serve.emulated_endpoint import recording
+    from agentsim.gateway.serve.loopback_server import PortTaken
 
     chosen = port if port is not None else 0 if words else 8124
     try:
@@ -101,7 +101,7 @@ def check_upstream(upstream: str) -> None:
 def _run(words: tuple[str, ...], endpoint: RecordingEndpoint) -> int:
     import os
 
-    from agentsim.gateway.child import recorded_environment, run_child
+    from agentsim.gateway.serve.child_process import recorded_environment, run_child
 
     with endpoint.server.beside():
         try:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from agentsim.commands.command import Command, json_option, paths_argument, strict_option
-from agentsim.commands.engine_options import backend_option, model_options, paranoid_option
-from agentsim.commands.rules_option import rules_option
+from agentsim.commands.options.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.options.engine_options import backend_option, model_options, paranoid_option
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
-    from agentsim.session import Problem, Session
+    from agentsim.core.session import Problem, Session
 
 EXAMPLES = (
     ("agentsim replay session.jsonl", "Every request of a session, and why the cache was lost."),
@@ -97,7 +97,7 @@ def command(
     With --backend engine each prompt is put through a real model: tokens reused as the rule predicts beside those that
     were, and the times and memory that took. The exit code is 1 when a prediction was wrong.
     """
-    from agentsim.commands.inputs import choose_session, read_sessions, tell_skips
+    from agentsim.commands.options.session_inputs import choose_session, read_sessions, tell_skips
     from agentsim.diagnose import diagnose
 
     problems: list[Problem] = []
@@ -114,17 +114,17 @@ def command(
         show_content=content,
     )
     if savings:
-        from agentsim.whatif.savings import with_savings
+        from agentsim.whatif.fix_savings import with_savings
 
         diagnosis = with_savings(diagnosis)
     if as_json:
-        from agentsim.report.as_json import replay_document, write_document
+        from agentsim.report.json.canonical_json import replay_document, write_document
 
         document = replay_document(diagnosis, rows=rows, lane=lane_id, content=content, problems=problems)
         write_document(sys.stdout, document)
     else:
         from agentsim.report.paper import Paper
-        from agentsim.report.replay import write_replay
+        from agentsim.report.screen.replay_page import write_replay
 
         write_replay(Paper.on(sys.stdout), diagnosis, rows=rows, lane=lane_id, content=content)
     skips = tell_skips([session], problems, strict)
@@ -135,18 +135,18 @@ def command(
 
 def replay_on_engine(session: Session, as_json: bool, options: dict[str, Any]) -> ExitCode:
     """Replay a session on a real model and write what was measured. Raises Failure."""
-    from agentsim.commands.engine_options import engine_failures, load_model
-    from agentsim.report.engine_replay import engine_replay_document, write_engine_replay
-    from agentsim.report.progress import Progress
+    from agentsim.commands.options.engine_options import engine_failures, load_model
+    from agentsim.report.progress import ProgressBar
+    from agentsim.report.screen.engine_replay_page import engine_replay_document, write_engine_replay
 
     loaded = load_model(options)
     with engine_failures():
-        from engine.replayed import replay_on_engine
+        from agentsim.engine.engine_replay import replay_on_engine
 
         longest = options["longest"]
         if longest is None and loaded.model.device.type == "cpu":
             longest = LONGEST_ON_CPU
-        with Progress("replaying") as progress:
+        with ProgressBar("replaying") as progress:
             done = replay_on_engine(
                 session,
                 loaded,
@@ -159,7 +159,7 @@ def replay_on_engine(session: Session, as_json: bool, options: dict[str, Any]) -
                 progress=progress,
             )
     if as_json:
-        from agentsim.report.as_json import write_document
+        from agentsim.report.json.canonical_json import write_document
 
         write_document(sys.stdout, engine_replay_document(done))
     else:
@@ -171,7 +171,7 @@ def replay_on_engine(session: Session, as_json: bool, options: dict[str, Any]) -
 
 def choose_lane(session: Session, wanted: str) -> str:
     """The id of the lane of that id, name or beginning of an id. Raises Failure when that is not one lane."""
-    from agentsim.report.words import lane_names
+    from agentsim.report.verdict_words import lane_names
 
     names = lane_names(session.lanes)
     for found in (

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.command import FILE, Command, json_option
-from agentsim.commands.rules_option import rules_option
+from agentsim.commands.options.command import FILE, Command, json_option
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
     from agentsim.diagnose import Diagnosis
-    from agentsim.harness.trials import Trial
-    from scenarios.load import Cell
+    from agentsim.harness.repeated_trials import RepeatedTrial
+    from agentsim.scenarios.scenario_loading import Cell
 
 EXAMPLES = (
     ("agentsim run atlas-14", "A bundled scenario; 'agentsim scenarios' lists them."),
@@ -58,7 +58,7 @@ def command(
     each combination, with the interval of its mean. Costs are those of the price list at the scenario's time.
     """
     from agentsim.report.output import STDOUT, check_targets
-    from scenarios.load import ScenarioError, load
+    from agentsim.scenarios.scenario_loading import ScenarioError, load
 
     check_targets(("--output", target), ("--perfetto", perfetto), ("--json", STDOUT if as_json else None))
     try:
@@ -78,25 +78,25 @@ def command(
         _write_perfetto(trials, perfetto)
     story = cells[0].scenario.story
     if as_json:
-        from agentsim.report.as_json import write_document
-        from agentsim.report.run_json import run_document
+        from agentsim.report.json.canonical_json import write_document
+        from agentsim.report.json.run_json import run_document
 
         write_document(sys.stdout, run_document(trials, story))
     elif STDOUT not in (target, perfetto):  # what was written there stands alone
         from agentsim.report.paper import Paper
-        from agentsim.report.run import write_run
+        from agentsim.report.screen.run_page import write_run
 
         write_run(Paper.on(sys.stdout), trials, story, _judged(trials) if single else None)
     return ExitCode.OK
 
 
-def _run(cells: list[Cell], seeds: range, keep: bool, chance: bool) -> list[Trial]:
-    from agentsim.harness.trials import run_trial
-    from agentsim.report.progress import Progress
+def _run(cells: list[Cell], seeds: range, keep: bool, chance: bool) -> list[RepeatedTrial]:
+    from agentsim.harness.repeated_trials import run_trial
+    from agentsim.report.progress import ProgressBar
 
     total, done = len(cells) * len(seeds), 0
     trials = []
-    with Progress("simulating") as progress:
+    with ProgressBar("simulating") as progress:
 
         def step() -> None:
             nonlocal done
@@ -116,7 +116,7 @@ def _run(cells: list[Cell], seeds: range, keep: bool, chance: bool) -> list[Tria
     return trials
 
 
-def _judged(trials: list[Trial]) -> Diagnosis | None:
+def _judged(trials: list[RepeatedTrial]) -> Diagnosis | None:
     """The verdicts on a single run, where its requests were kept and are not too many."""
     simulations = trials[0].simulations
     if not simulations or len(simulations[0].session.requests) > MOST_JUDGED:
@@ -126,9 +126,9 @@ def _judged(trials: list[Trial]) -> Diagnosis | None:
     return diagnose(simulations[0].session)
 
 
-def _write_sessions(trials: list[Trial], target: str) -> None:
+def _write_sessions(trials: list[RepeatedTrial], target: str) -> None:
     from agentsim.report.output import STDOUT
-    from traces.agentsim1 import write
+    from agentsim.traces.readers.agentsim1 import write
 
     sessions = [simulation.session for trial in trials for simulation in trial.simulations]
     if target == STDOUT:
@@ -141,9 +141,9 @@ def _write_sessions(trials: list[Trial], target: str) -> None:
         raise Failure(reason, file=target, remedy="choose a place you may write to", code=ExitCode.USAGE) from error
 
 
-def _write_perfetto(trials: list[Trial], target: str) -> None:
+def _write_perfetto(trials: list[RepeatedTrial], target: str) -> None:
+    from agentsim.report.json.perfetto import write_perfetto
     from agentsim.report.output import output
-    from agentsim.report.perfetto import write_perfetto
 
     runs = [(trial.label or trial.name, simulation) for trial in trials for simulation in trial.simulations]
     with output(target) as stream:

@@ -7,17 +7,17 @@ from typing import Any
 
 import click
 
-from agentsim.commands.budget_options import limit_options
-from agentsim.commands.command import Command
-from agentsim.commands.endpoint_options import (
+from agentsim.commands.options.budget_options import limit_options
+from agentsim.commands.options.command import Command
+from agentsim.commands.options.endpoint_options import (
     PORT_HELP,
     budget_option,
     emulation_options,
     fail_on_option,
     trace_options,
 )
-from agentsim.commands.engine_options import backend_option, model_options, paranoid_option
-from agentsim.commands.rules_option import rules_option
+from agentsim.commands.options.engine_options import backend_option, model_options, paranoid_option
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode
 
 EXAMPLES = (
@@ -60,7 +60,7 @@ def command(port: int, trace: str | None, force: bool, config: str | None, **opt
     OPENAI_BASE_URL=http://127.0.0.1:PORT/v1 and any key. With budgets or --fail-on the exit code is that of
     'agentsim check' when the server stops.
     """
-    from agentsim.commands.endpoint_options import (
+    from agentsim.commands.options.endpoint_options import (
         budgets_of,
         check_trace,
         emulated_endpoint,

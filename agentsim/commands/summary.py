@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from agentsim.commands.command import Command, json_option, paths_argument, strict_option
-from agentsim.commands.rules_option import rules_option
+from agentsim.commands.options.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 EXAMPLES = (
@@ -34,11 +34,11 @@ def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None
     Logs of any format will do (see 'agentsim formats'). Without PATH it reads every Claude Code log on this machine:
     ~/.claude/projects and ~/.config/claude/projects, or the folders that CLAUDE_CONFIG_DIR names.
     """
-    from agentsim.commands.inputs import check_path, unreadable
+    from agentsim.commands.options.session_inputs import check_path, unreadable
+    from agentsim.fleet.summary import summarise
     from agentsim.report.notices import tell_problems
-    from agentsim.report.progress import Progress
-    from agentsim.summary import summarise
-    from traces.claude_code.files import default_roots
+    from agentsim.report.progress import ProgressBar
+    from agentsim.traces.readers.claude_code.claude_files import default_roots
 
     where = list(paths) or default_roots()
     if not where:
@@ -49,7 +49,7 @@ def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None
     for path in where:
         check_path(path)
     try:
-        with Progress("reading logs") as progress:
+        with ProgressBar("reading logs") as progress:
             summary = summarise(paths or None, workers=workers, progress=progress, worst=top, meanwhile=_get_ready)
     except OSError as error:
         raise unreadable(error, where[0]) from error
@@ -57,12 +57,12 @@ def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None
         tell_problems(summary.problems)
         raise Failure("no session in here", file=where[0], remedy="'agentsim formats PATH' tells what it is")
     if as_json:
-        from agentsim.report.as_json import summary_document, write_document
+        from agentsim.report.json.canonical_json import summary_document, write_document
 
         write_document(sys.stdout, summary_document(summary))
     else:
         from agentsim.report.paper import Paper
-        from agentsim.report.summary import write_summary
+        from agentsim.report.screen.summary_page import write_summary
 
         write_summary(Paper.on(sys.stdout), summary)
     tell_problems(summary.problems, [summary.accounting])
@@ -73,5 +73,5 @@ def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None
 
 def _get_ready() -> None:
     """Import what the report will need."""
-    import agentsim.diagnose.causes
-    import agentsim.report.summary  # noqa: F401
+    import agentsim.diagnose.cause_registry
+    import agentsim.report.screen.summary_page  # noqa: F401

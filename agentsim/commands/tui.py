@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from agentsim.commands.command import Command, paths_argument
-from agentsim.commands.rules_option import rules_option
+from agentsim.commands.options.command import Command, paths_argument
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 EXAMPLES = (
@@ -29,16 +29,16 @@ def command(paths: tuple[str, ...], session_id: str | None, follow: bool, web: b
 
     Press ? in the app for its keys.
     """
-    from agentsim.commands.inputs import check_path
+    from agentsim.commands.options.session_inputs import check_path
 
     for path in paths:
         check_path(path)
     try:
         if web:
-            from tui.web import serve
+            from agentsim.tui.web_server import serve
 
             return serve(paths, session=session_id, follow=follow, port=port)
-        from tui.run import run
+        from agentsim.tui.tui_run import run
     except ModuleNotFoundError as missing:
         package = "agentsim-cache[web]" if (missing.name or "").startswith("textual_serve") else "textual"
         raise Failure(f"{missing.name} is not installed", remedy=f"install {package}", code=ExitCode.USAGE) from missing

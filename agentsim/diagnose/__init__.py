@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agentsim.diagnose.diagnosis import Diagnosis, diagnose, judge_rows
-    from agentsim.diagnose.totals import Totals
+    from agentsim.diagnose.diagnosis_totals import Totals
 
 __all__ = ["Diagnosis", "Totals", "diagnose", "judge_rows"]
 

@@ -7,15 +7,15 @@ provider did not find it: too early, too late, or on another machine.
 
 from __future__ import annotations
 
-from agentsim.backends.in_force import RulesInForce, by_interface
-from agentsim.backends.routed import RoutedProvider
-from agentsim.diagnose.automatic import DOUBT, PAUSE, TURN
-from agentsim.diagnose.diff import cause_of, first_difference
-from agentsim.diagnose.hosts import host_changed
-from agentsim.prompt import Prompt
-from agentsim.providers import ProviderRules
-from agentsim.session import Request
-from agentsim.verdict import Evidence, Kind, Place, Verdict
+from agentsim.cache.routed_backend import RoutedProvider
+from agentsim.cache.rules_in_force import RulesInForce, by_interface
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Request
+from agentsim.core.verdict import Divergence, Evidence, Kind, Verdict
+from agentsim.diagnose.automatic_rows import DOUBT, PAUSE, TURN
+from agentsim.diagnose.host_change import host_changed
+from agentsim.diagnose.prompt_diff import cause_of, first_difference
+from agentsim.rules.providers import ProviderRules
 
 SECOND = 10**9
 
@@ -100,7 +100,7 @@ class AutomaticJudge:
 
     def _cause(
         self, this: _Known, parent: _Known, common: int, read: int, predicted: int, rules: ProviderRules
-    ) -> tuple[str, Evidence, Place | None, tuple[str, ...], str]:
+    ) -> tuple[str, Evidence, Divergence | None, tuple[str, ...], str]:
         """The cause of a loss, its evidence, its place, what else is possible, and a sentence that says why."""
         if this.request.model != parent.request.model:
             sentence = "The model changed; each model has a cache of its own."

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from textwrap import fill
 
-from agentsim.diagnose.causes import CAUSES, Cause
+from agentsim.diagnose.cause_registry import CAUSES, Cause
 
 _GROUPS = {
     "AS1": "The prefix changed",

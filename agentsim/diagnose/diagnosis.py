@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import msgspec
 
+from agentsim.core.session import Row, Session, Usage
+from agentsim.core.verdict import Verdict
+from agentsim.diagnose.diagnosis_totals import (
+    Totals,
+    add_up,
+    in_equivalents,
+    price_of_loss,
+    price_of_unlogged,
+    unlogged_base,
+)
 from agentsim.diagnose.elimination import DOCUMENTED_CLOCK, OBSERVED_CLOCK
-from agentsim.diagnose.facts import LaneMemory, RowFacts
-from agentsim.diagnose.from_session import facts_of
-from agentsim.diagnose.rows import judge_row
-from agentsim.diagnose.totals import Totals, add_up, in_equivalents, price_of_loss, price_of_unlogged, unlogged_base
-from agentsim.prices import default_book, storage_cost
-from agentsim.session import Row, Session, Usage
-from agentsim.verdict import Verdict
+from agentsim.diagnose.facts_from_session import facts_of
+from agentsim.diagnose.row_facts import LaneMemory, RowFacts
+from agentsim.diagnose.row_judge import judge_row
+from agentsim.rules.prices import default_book, storage_cost
 
 __all__ = ["Diagnosis", "Totals", "diagnose", "judge_rows"]
 
@@ -33,8 +40,8 @@ def diagnose(
 
     With bodies the provider's rules are relaxed one by one until the read is restored; without them causes are
     eliminated by arithmetic. ``use_provider_diagnosis=False`` judges blind, as if the log held no word of the provider.
-    ``show_content`` puts excerpts around the first difference into each :class:`agentsim.verdict.Place`. Where a
-    request with a prompt has no reported usage, its row holds what the modeled provider says.
+    ``show_content`` puts excerpts around the first difference into each :class:`agentsim.core.verdict.Divergence`.
+    Where a request with a prompt has no reported usage, its row holds what the modeled provider says.
     """
     by_bodies = use_bodies and session.completeness == "full" and any(r.prompt is not None for r in session.requests)
     if by_bodies:
@@ -81,7 +88,7 @@ def _with_later_reads(facts: list[RowFacts], verdicts: list[Verdict]) -> list[Ve
 
 def _with_content(session: Session, verdicts: list[Verdict]) -> list[Verdict]:
     """The verdicts with excerpts of the two texts around the place where they part."""
-    from agentsim.diagnose.diff import first_difference
+    from agentsim.diagnose.prompt_diff import first_difference
 
     prompts = {request.id: request.prompt for request in session.requests}
     result = []
@@ -103,8 +110,8 @@ def _modeled(session: Session) -> dict[str, Row]:
     """
     if all(request.prompt is None or request.usage is not None for request in session.requests):
         return {}
-    from agentsim.backends.routed import RoutedProvider
-    from agentsim.simulate import scan
+    from agentsim.cache.routed_backend import RoutedProvider
+    from agentsim.cache.simulate import scan
 
     try:
         rows = scan(session, RoutedProvider(), price=False).rows

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from agentsim.diagnose.facts import FIVE_MINUTES, ONE_HOUR, LaneMemory, RowFacts
-from agentsim.diagnose.hosts import moved_hosts
-from agentsim.verdict import Evidence
+from agentsim.core.verdict import Evidence
+from agentsim.diagnose.host_change import moved_hosts
+from agentsim.diagnose.row_facts import FIVE_MINUTES, ONE_HOUR, LaneMemory, RowFacts
 
 LOOKBACK = 20
 """Content blocks between two prompts up to which session logs show every entry found; one more loses it. The documented
@@ -19,7 +19,7 @@ window is 20 positions with the breakpoint's own block as the first, so exactly 
 SECOND = 10**9
 
 
-class Clock(NamedTuple):
+class LifetimeClock(NamedTuple):
     """How lifetimes are counted: from the start of the request that last used an entry, or from the end of its
     response; and for how many seconds after a short or a long lifetime an entry may still be found."""
 
@@ -28,16 +28,16 @@ class Clock(NamedTuple):
     grace_long: int
 
 
-# The figures of agentsim/providers/anthropic.toml, where their sources stand; a test compares the two. Reading that
-# file # takes longer than summing up a small log.
-DOCUMENTED_CLOCK = Clock(from_end=False, grace=0, grace_long=0)
+# The figures of agentsim/rules/providers/anthropic.toml, where their sources stand; a test compares the two. Reading
+# that file # takes longer than summing up a small log.
+DOCUMENTED_CLOCK = LifetimeClock(from_end=False, grace=0, grace_long=0)
 """Provider documentation: from the start of the request."""
 
-OBSERVED_CLOCK = Clock(from_end=True, grace=30, grace_long=50)
+OBSERVED_CLOCK = LifetimeClock(from_end=True, grace=30, grace_long=50)
 """Session logs: entries were read up to 320 s, or 3,650 s, after the response before had ended."""
 
 
-class Finding(NamedTuple):
+class Elimination(NamedTuple):
     """The outcome: a cause code, what it rests on, what else it may be, and sentences for people."""
 
     cause: str
@@ -77,7 +77,7 @@ _REACHED = {
 """What may have changed, by how far the read reached; the front alone leaves tools, system and parameters."""
 
 
-def expiry(row: RowFacts, clock: Clock) -> tuple[str, str | None]:
+def expiry(row: RowFacts, clock: LifetimeClock) -> tuple[str, str | None]:
     """Whether the parent's entry had run out when the row was sent: ``("no" | "edge" | "yes" | "unknown",
     sentence)``. Where the provider publishes no fixed lifetime it is unknown, and the sentence says so."""
     parent = row.parent
@@ -113,7 +113,9 @@ def expiry(row: RowFacts, clock: Clock) -> tuple[str, str | None]:
     return "yes", f"{both[0].upper()}{both[1:]}:{condition} the expiry of a {name} entry is enough to explain it."
 
 
-def find_cause(row: RowFacts, memory: LaneMemory, clock: Clock, *, use_provider: bool, has_messages: bool) -> Finding:
+def find_cause(
+    row: RowFacts, memory: LaneMemory, clock: LifetimeClock, *, use_provider: bool, has_messages: bool
+) -> Elimination:
     """The cause of a loss. ``row.parent`` must be set. ``has_messages`` says that the log shows the conversation."""
     parent = row.parent
     assert parent is not None
@@ -134,46 +136,46 @@ def find_cause(row: RowFacts, memory: LaneMemory, clock: Clock, *, use_provider:
     if not equal:
         if "clearing" in row.events:
             established.append("The log marks old tool results as cleared just before this request.")
-            return Finding("AS122", "implied", (), established, to_check)
+            return Elimination("AS122", "implied", (), established, to_check)
         if row.provider != parent.provider:
             established.append(
                 f"Another provider answered ({row.provider} after {parent.provider}): each has its own cache."
             )
-            return Finding("AS503", "implied", (), established, to_check)
+            return Elimination("AS503", "implied", (), established, to_check)
         moved = moved_hosts(row, parent)
         if moved:
-            return Finding("AS503", "implied", (), [*established, *moved], to_check)
+            return Elimination("AS503", "implied", (), [*established, *moved], to_check)
         if row.model != parent.model:
             established.append("The model changed; each model has a cache of its own.")
             extra = (expiry_code(parent),) if expired == "yes" else ()
-            return Finding("AS404", "implied", extra, established, to_check)
+            return Elimination("AS404", "implied", extra, established, to_check)
     if expired == "yes":
         if clock is DOCUMENTED_CLOCK:
             to_check.append("That the lifetime counts from the request's start, and that nothing refreshed the entry.")
-        return Finding(expiry_code(parent), "implied", leads(row), established, to_check)
+        return Elimination(expiry_code(parent), "implied", leads(row), established, to_check)
     if row.appended is not None and row.appended > LOOKBACK:
         established.append(
             f"{row.appended} content blocks were appended since the previous request; a breakpoint finds an entry at "
             f"most {LOOKBACK} blocks back."
         )
-        return Finding("AS301", "implied", (), established, to_check)
+        return Elimination("AS301", "implied", (), established, to_check)
     if equal:
         return _equal_but_lost(row, expired, established, to_check)
     pointed = leads(row)
     if pointed:
         established.append(lead_sentence(row))
         to_check.append("A full recording of the request bodies would prove it.")
-        return Finding(pointed[0], "implied", (*pointed[1:], *_possible(level, row)), established, to_check)
+        return Elimination(pointed[0], "implied", (*pointed[1:], *_possible(level, row)), established, to_check)
     if row.total < parent.warm:
         established.append(f"The prompt shrank by {parent.total - row.total:,} tokens with no mark in the log.")
         to_check.append("What was dropped or rewritten: compaction, pruning, or a restart that rebuilt the history.")
-        return Finding("AS131", "implied", ("AS122", "AS130", "AS112"), established, to_check)
+        return Elimination("AS131", "implied", ("AS122", "AS130", "AS112"), established, to_check)
     if expired == "edge":
-        return Finding("AS204", "implied", _possible(level, row), established, to_check)
+        return Elimination("AS204", "implied", _possible(level, row), established, to_check)
     if _too_early(row):
         established.append("It was sent before, or within two seconds after, the response that wrote the entry.")
         to_check.append("Whether the entry was readable yet: send the second request a little later and compare.")
-        return Finding("AS501", "implied", _possible(level, row), established, to_check)
+        return Elimination("AS501", "implied", _possible(level, row), established, to_check)
     if expired == "unknown":
         if clock_sentence is None:
             established.append("The time since the previous request is not known.")
@@ -289,7 +291,7 @@ def lead_sentence(row: RowFacts) -> str:
     return f"Just before this request {' and '.join(parts)}."
 
 
-def _provider(row: RowFacts, expired: str, established: list[str], to_check: list[str]) -> Finding | None:
+def _provider(row: RowFacts, expired: str, established: list[str], to_check: list[str]) -> Elimination | None:
     reason = row.diagnosis.reason
     parent = row.parent
     assert parent is not None
@@ -299,9 +301,9 @@ def _provider(row: RowFacts, expired: str, established: list[str], to_check: lis
         established.append("The provider no longer knew the previous request.")
         if expired in ("yes", "edge", "unknown"):
             code = expiry_code(parent) if expired != "edge" else "AS204"
-            return Finding(code, "provider", (), established, to_check)
+            return Elimination(code, "provider", (), established, to_check)
         to_check.append("Why the provider lost its record within the entry's lifetime.")
-        return Finding("AS902" if row.read == 0 else "AS901", "provider", ("AS503",), established, to_check)
+        return Elimination("AS902" if row.read == 0 else "AS901", "provider", ("AS503",), established, to_check)
     known = PROVIDER_CAUSES.get(reason)
     if known is None:
         established.append("The provider gives a reason that this version does not know.")
@@ -312,30 +314,30 @@ def _provider(row: RowFacts, expired: str, established: list[str], to_check: lis
     if row.diagnosis.missed_tokens is not None:
         established.append(f"By its estimate {row.diagnosis.missed_tokens:,} tokens follow the first difference.")
     to_check.append("Which block it was: the log does not hold that part of the request; record full bodies to see it.")
-    return Finding(code, "provider", also, established, to_check)
+    return Elimination(code, "provider", also, established, to_check)
 
 
-def _equal_but_lost(row: RowFacts, expired: str, established: list[str], to_check: list[str]) -> Finding:
+def _equal_but_lost(row: RowFacts, expired: str, established: list[str], to_check: list[str]) -> Elimination:
     established.append("The provider compared the two requests and found no difference.")
     if expired == "edge":
-        return Finding("AS204", "implied", (), established, to_check)
+        return Elimination("AS204", "implied", (), established, to_check)
     if row.appended is not None and row.appended == LOOKBACK:
-        return Finding("AS301", "implied", ("AS503",), established, to_check)
+        return Elimination("AS301", "implied", ("AS503",), established, to_check)
     to_check.append("Whether the entry was evicted early or the request reached another cache.")
-    return Finding("AS902" if row.read == 0 else "AS901", "unexplained", ("AS503",), established, to_check)
+    return Elimination("AS902" if row.read == 0 else "AS901", "unexplained", ("AS503",), established, to_check)
 
 
-def _open(row: RowFacts, level: str, established: list[str], to_check: list[str], has_messages: bool) -> Finding:
+def _open(row: RowFacts, level: str, established: list[str], to_check: list[str], has_messages: bool) -> Elimination:
     codes = _possible(level, row)
     if has_messages:
         established.append("The log shows the same conversation, longer; nothing in it accounts for the loss.")
         to_check.append("Tools, system and parameters, which the log does not hold: record full bodies to see them.")
-        return Finding("AS902" if row.read == 0 else "AS901", "unexplained", codes, established, to_check)
+        return Elimination("AS902" if row.read == 0 else "AS901", "unexplained", codes, established, to_check)
     if level == "nothing":
         to_check.append("Where the change is: a total cannot place it. Inspect tools, system, messages and parameters.")
-        return Finding("AS190", "implied", _FRONT, established, to_check)
+        return Elimination("AS190", "implied", _FRONT, established, to_check)
     to_check.append("What changed after the part that was read: history or a parameter, and when.")
     if row.appended is None:
         to_check.append(f"Whether more than {LOOKBACK} blocks were appended, out of the lookback's reach.")
         codes = ("AS301", *codes)
-    return Finding("AS190", "implied", codes, established, to_check)
+    return Elimination("AS190", "implied", codes, established, to_check)

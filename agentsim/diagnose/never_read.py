@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from agentsim.core.session import Request, Row, Usage
+from agentsim.core.verdict import Evidence
 from agentsim.diagnose.elimination import OBSERVED_CLOCK, SECOND
-from agentsim.prices import RateCard, default_book
-from agentsim.providers import rules_for
-from agentsim.session import Request, Row, Usage
-from agentsim.verdict import Evidence
+from agentsim.rules.prices import RateCard, default_book
+from agentsim.rules.providers import rules_for
 
 CODE = "AS307"
 """The cause that these rows have."""

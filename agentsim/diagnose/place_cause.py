@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agentsim.bodies.canonical import split_text
-from agentsim.prompt import Block, Prompt
-from agentsim.verdict import Change, Place
+from agentsim.bodies.canonical_block import split_text
+from agentsim.core.prompt import Block, Prompt
+from agentsim.core.verdict import Change, Divergence
 
 _UNKNOWN_PLACE = {"tools": "AS105", "system": "AS112", "messages": "AS130"}
 _ANYWHERE: dict[Change, str] = {"whitespace": "AS128", "key_order": "AS129", "shape": "AS127"}
@@ -13,8 +13,8 @@ _REPLACED_BLOCKS = 4
 """A history of at least so many blocks of which nothing is left was rewritten, not edited."""
 
 
-def cause_of(place: Place, old: Prompt, new: Prompt) -> str:
-    """The code of the cause for a difference found by :func:`agentsim.diagnose.diff.first_difference`."""
+def cause_of(place: Divergence, old: Prompt, new: Prompt) -> str:
+    """The code of the cause for a difference found by :func:`agentsim.diagnose.prompt_diff.first_difference`."""
     if place.section is None:
         return "AS190"
     if place.change is None or place.block is None:

@@ -12,21 +12,21 @@ from __future__ import annotations
 
 import msgspec
 
-from agentsim.backends.modeled import NOTHING, SECOND, ModeledProvider
-from agentsim.backends.store import Entry
+from agentsim.cache.entry_store import CacheEntry
+from agentsim.cache.modeled_provider import NOTHING, SECOND, ModeledProvider
+from agentsim.cache.simulate import arrivals_of
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Request, Session, Usage
+from agentsim.core.verdict import Kind, Prediction, Verdict
 from agentsim.diagnose.automatic_bodies import AutomaticJudge
-from agentsim.diagnose.diff import cause_of, first_difference
+from agentsim.diagnose.diagnosis_totals import in_equivalents, price_of_loss
+from agentsim.diagnose.prompt_diff import cause_of, first_difference
 from agentsim.diagnose.relax_causes import CauseFinder
-from agentsim.diagnose.relax_facts import Named, Reading, Seen, Words
+from agentsim.diagnose.relax_facts import CacheRead, NamedCause, RequestFacts, Words
 from agentsim.diagnose.relax_words import boundary_sentence
 from agentsim.diagnose.relaxation import Relaxation, find_relaxed
-from agentsim.diagnose.totals import in_equivalents, price_of_loss
-from agentsim.diagnose.uncached import is_served, uncached
-from agentsim.prices import default_book
-from agentsim.prompt import Prompt
-from agentsim.session import Request, Session, Usage
-from agentsim.simulate import arrivals_of
-from agentsim.verdict import Kind, Prediction, Verdict
+from agentsim.diagnose.uncached_rows import is_served, uncached
+from agentsim.rules.prices import default_book
 
 _BLOCKS = {
     "ttl": "its entry had expired",
@@ -52,11 +52,11 @@ class _Judge:
         self._causes = CauseFinder(provider)
         self._compacted = {event.before for event in session.events if event.kind == "compaction"}
         self._automatic = AutomaticJudge(frozenset(self._compacted))
-        self._seen: dict[str, Seen] = {}
-        self._lanes: dict[str, Seen] = {}
+        self._seen: dict[str, RequestFacts] = {}
+        self._lanes: dict[str, RequestFacts] = {}
         self._sizes: dict[bytes, int] = {}
         """Sizes of entries inside prompts, once a request has reported to have read them; by digest."""
-        self._passed: dict[bytes, Seen] = {}
+        self._passed: dict[bytes, RequestFacts] = {}
         """The last request whose prompt forked at, or first reached, a prefix; by its chained digest."""
 
     def judge(self, request: Request, now: int) -> Verdict:
@@ -74,7 +74,7 @@ class _Judge:
         hit = None if asked.rejected else self._provider.find(request, asked, now)
         modeled = NOTHING if asked.rejected else self._provider.bill(request, asked, hit)
         reported = usage is not None and usage.total_input is not None
-        seen = Seen(request, asked, now, usage if reported and usage is not None else modeled)
+        seen = RequestFacts(request, asked, now, usage if reported and usage is not None else modeled)
         shared, sibling = self._shared(request.prompt)
         reading = self._reading(seen, hit, modeled, reported)
         verdict = self._verdict(seen, parent, shared, sibling, reading, modeled)
@@ -84,11 +84,11 @@ class _Judge:
         self._seen[request.id] = self._lanes[request.lane] = seen
         return verdict
 
-    def _parent(self, request: Request) -> Seen | None:
+    def _parent(self, request: Request) -> RequestFacts | None:
         known = self._seen.get(request.parent) if request.parent is not None else None
         return known if known is not None else self._lanes.get(request.lane)
 
-    def _shared(self, prompt: Prompt) -> tuple[int, Seen | None]:
+    def _shared(self, prompt: Prompt) -> tuple[int, RequestFacts | None]:
         """How many blocks the prompt shares with an earlier one at most, and a request that has them."""
         for length in range(len(prompt), 0, -1):
             found = self._passed.get(prompt.chain(length))
@@ -96,25 +96,25 @@ class _Judge:
                 return length, found
         return 0, None
 
-    def _reading(self, seen: Seen, hit: Entry | None, modeled: Usage, reported: bool) -> Reading:
+    def _reading(self, seen: RequestFacts, hit: CacheEntry | None, modeled: Usage, reported: bool) -> CacheRead:
         predicted = self._tokens_of(seen, hit)
         if not reported or seen.usage.read is None:
-            return Reading(modeled.read or 0, modeled.read or 0, False, hit, hit)
+            return CacheRead(modeled.read or 0, modeled.read or 0, False, hit, hit)
         read = seen.usage.read
         if read == predicted:
-            return Reading(read, predicted, True, hit, hit)
+            return CacheRead(read, predicted, True, hit, hit)
         if hit is not None and self._is_estimate(seen, hit) and 10 * abs(read - predicted) <= read:
             # No request ended there, so its size was only estimated; now it is known.
             self._sizes[hit.digest] = read
-            return Reading(read, predicted, True, hit, hit, estimated=True)
+            return CacheRead(read, predicted, True, hit, hit, estimated=True)
         longer = self._outlived(seen, read)
         if longer is not None:
-            return Reading(read, read, True, hit, longer)
+            return CacheRead(read, read, True, hit, longer)
         entry = self._entry_that_gives(seen, read)
         outlived = entry is not None and read > predicted and self._lives_by_the_end(seen, entry)
-        return Reading(read, predicted, True, hit, entry, estimated=outlived)
+        return CacheRead(read, predicted, True, hit, entry, estimated=outlived)
 
-    def _outlived(self, seen: Seen, read: int) -> Entry | None:
+    def _outlived(self, seen: RequestFacts, read: int) -> CacheEntry | None:
         """An entry of the size read whose lifetime ended within the time of grace: it may be served or not."""
         rules = seen.asked.rules
         if not rules.ttl_grace and not rules.ttl_grace_long:
@@ -125,14 +125,14 @@ class _Judge:
         grace = rules.ttl_grace_long if entry.ttl > rules.ttl_short * SECOND else rules.ttl_grace
         return entry if seen.now <= entry.used + entry.ttl + grace * SECOND else None
 
-    def _lives_by_the_end(self, seen: Seen, entry: Entry) -> bool:
+    def _lives_by_the_end(self, seen: RequestFacts, entry: CacheEntry) -> bool:
         """True when the entry had not expired yet if its lifetime counts from the end of the last response, as session
         logs suggest and the documentation denies."""
         last = self._lanes.get(seen.request.lane)
         end = None if last is None else last.request.end
         return end is not None and entry.used < end and seen.now <= end + entry.ttl
 
-    def _entry_that_gives(self, seen: Seen, read: int) -> Entry | None:
+    def _entry_that_gives(self, seen: RequestFacts, read: int) -> CacheEntry | None:
         """The entry on this prompt's chain, alive or not, that has the size read."""
         if read == 0:
             return None
@@ -143,13 +143,13 @@ class _Judge:
                 return entry
         return None
 
-    def _is_estimate(self, seen: Seen, entry: Entry) -> bool:
+    def _is_estimate(self, seen: RequestFacts, entry: CacheEntry) -> bool:
         writer = self._seen.get(entry.owner)
         if (writer is not None and writer.warm == entry.length) or entry.digest in self._sizes:
             return False
         return seen.prompt[entry.length - 1].origin != "measured"
 
-    def _tokens_of(self, seen: Seen, entry: Entry | None) -> int:
+    def _tokens_of(self, seen: RequestFacts, entry: CacheEntry | None) -> int:
         """The size of an entry: what its writer reported, where it ends with the writer's last breakpoint."""
         if entry is None:
             return 0
@@ -161,7 +161,7 @@ class _Judge:
             return known
         return seen.prompt.tokens_until(entry.length)
 
-    def _record(self, seen: Seen, reading: Reading, shared: int, parent: Seen | None) -> None:
+    def _record(self, seen: RequestFacts, reading: CacheRead, shared: int, parent: RequestFacts | None) -> None:
         request, asked, prompt = seen.request, seen.asked, seen.prompt
         self._provider.record(request, asked, seen.now, reading.entry)
         if asked.usable:
@@ -175,7 +175,13 @@ class _Judge:
             self._passed[prompt.chain(length)] = seen
 
     def _verdict(
-        self, seen: Seen, parent: Seen | None, shared: int, sibling: Seen | None, reading: Reading, modeled: Usage
+        self,
+        seen: RequestFacts,
+        parent: RequestFacts | None,
+        shared: int,
+        sibling: RequestFacts | None,
+        reading: CacheRead,
+        modeled: Usage,
     ) -> Verdict:
         request, usage = seen.request, seen.usage
         if request.usage is not None and usage is request.usage and usage.read is None and usage.write is None:
@@ -200,7 +206,7 @@ class _Judge:
             return self._plain(seen, parent, "shorter", reading, expected=reading.tokens, compared=origin.request.id)
         return self._lost(seen, parent, common, expected, reading)
 
-    def _shorter(self, seen: Seen, parent: Seen, reading: Reading) -> Verdict:
+    def _shorter(self, seen: RequestFacts, parent: RequestFacts, reading: CacheRead) -> Verdict:
         """The prompt is a beginning of the one before: what can be expected is the longest entry left on it."""
         entry = reading.model_hit
         expected = self._tokens_of(seen, entry)
@@ -212,8 +218,14 @@ class _Judge:
         )
 
     def _rewound_to(
-        self, seen: Seen, parent: Seen, common: int, shared: int, sibling: Seen | None, reading: Reading
-    ) -> Seen | None:
+        self,
+        seen: RequestFacts,
+        parent: RequestFacts,
+        common: int,
+        shared: int,
+        sibling: RequestFacts | None,
+        reading: CacheRead,
+    ) -> RequestFacts | None:
         """The earlier request from which the history goes on in another way, if all that it kept was read."""
         if sibling is None or sibling is parent or shared != len(sibling.prompt) or common >= parent.warm:
             return None
@@ -222,7 +234,13 @@ class _Judge:
         return sibling if sibling.warm and reading.tokens >= sibling.warm_tokens else None
 
     def _beside(
-        self, seen: Seen, parent: Seen | None, kind: Kind, shared: int, sibling: Seen | None, reading: Reading
+        self,
+        seen: RequestFacts,
+        parent: RequestFacts | None,
+        kind: Kind,
+        shared: int,
+        sibling: RequestFacts | None,
+        reading: CacheRead,
     ) -> Verdict:
         """All that the lane left behind was read. Was there more, in a request of another lane or without a
         breakpoint?"""
@@ -253,7 +271,9 @@ class _Judge:
             parent,
         )
 
-    def _lost(self, seen: Seen, parent: Seen, common: int, expected: int, reading: Reading) -> Verdict:
+    def _lost(
+        self, seen: RequestFacts, parent: RequestFacts, common: int, expected: int, reading: CacheRead
+    ) -> Verdict:
         words = Words()
         if common >= parent.warm:
             relaxed = self._causes.relax(seen, parent, parent.warm)
@@ -271,7 +291,7 @@ class _Judge:
             if expected - reading.tokens < seen.asked.rules.minimum:
                 return self._plain(seen, parent, "hit", reading, expected=expected)
         words.established.append(boundary_sentence(seen.prompt, common, front))
-        found = Named(code, "proved", (), place)
+        found = NamedCause(code, "proved", (), place)
         unserved = 0 if code == "AS306" else min(front, expected) - reading.tokens
         blocked = self._causes.blocked(seen, parent)
         if blocked and unserved > expected - front:
@@ -287,10 +307,18 @@ class _Judge:
         if also:
             reasons = " and ".join(_BLOCKS.get(one.rule, f"{one.name} differs") for one in blocked)
             words.established.append(f"Equal content would not have been read either: {reasons}.")
-        found = Named(code, "proved", also, place)
+        found = NamedCause(code, "proved", also, place)
         return self._finish(seen, parent, found, words, expected, reading)
 
-    def _finish(self, seen: Seen, parent: Seen, found: Named, words: Words, expected: int, reading: Reading) -> Verdict:
+    def _finish(
+        self,
+        seen: RequestFacts,
+        parent: RequestFacts,
+        found: NamedCause,
+        words: Words,
+        expected: int,
+        reading: CacheRead,
+    ) -> Verdict:
         before = parent.verdict
         if before is not None and before.kind == "miss" and reading.tokens >= (before.expected or 0) > 0:
             lost = expected - reading.tokens
@@ -307,13 +335,13 @@ class _Judge:
 
     def _miss(
         self,
-        seen: Seen,
-        reference: Seen,
-        found: Named,
+        seen: RequestFacts,
+        reference: RequestFacts,
+        found: NamedCause,
         words: Words,
         expected: int,
-        reading: Reading,
-        parent: Seen | None,
+        reading: CacheRead,
+        parent: RequestFacts | None,
     ) -> Verdict:
         verdict = self._plain(seen, reference, "miss", reading, expected=expected)
         lost = max(0, expected - reading.tokens)
@@ -338,10 +366,10 @@ class _Judge:
 
     def _plain(
         self,
-        seen: Seen,
-        reference: Seen | None,
+        seen: RequestFacts,
+        reference: RequestFacts | None,
         kind: Kind,
-        reading: Reading,
+        reading: CacheRead,
         *,
         expected: int | None,
         compared: str | None = None,
@@ -359,7 +387,7 @@ class _Judge:
         )
 
 
-def _is_marker_on_tail(parent: Seen, seen: Seen, common: int) -> bool:
+def _is_marker_on_tail(parent: RequestFacts, seen: RequestFacts, common: int) -> bool:
     """True when both prompts end with a marked block of their own, and are equal in front of it."""
     return (
         len(parent.prompt) == len(seen.prompt) == common + 1

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from agentsim.backends.modeled import SECOND, ModeledProvider
-from agentsim.diagnose.diff import shape_difference
-from agentsim.diagnose.hosts import host_changed
-from agentsim.diagnose.relax_facts import SETTING_CAUSES, Named, Reading, Seen, Words, differing_settings
+from agentsim.cache.modeled_provider import SECOND, ModeledProvider
+from agentsim.core.verdict import Divergence, Evidence
+from agentsim.diagnose.host_change import host_changed
+from agentsim.diagnose.prompt_diff import shape_difference
+from agentsim.diagnose.relax_facts import SETTING_CAUSES, CacheRead, NamedCause, RequestFacts, Words, differing_settings
 from agentsim.diagnose.relax_words import code_of, explain, is_unmarked, order_of
-from agentsim.diagnose.relaxation import Question, Relaxation, Relaxed, Rule, smallest
-from agentsim.verdict import Evidence, Place
+from agentsim.diagnose.relaxation import Relaxation, Relaxed, RelaxedLookup, Rule, smallest
 
 EXPIRED = {300: "AS201", 3600: "AS202"}
 """Codes of the usual lifetimes, in seconds; any other is AS206."""
@@ -23,7 +23,7 @@ class CauseFinder:
     def __init__(self, provider: ModeledProvider) -> None:
         self._provider = provider
 
-    def relax(self, seen: Seen, reference: Seen, target: int) -> Relaxed | None:
+    def relax(self, seen: RequestFacts, reference: RequestFacts, target: int) -> Relaxed | None:
         """The smallest set of rules whose relaxation restores the read up to ``target`` blocks."""
         hit = self._provider.find(seen.request, seen.asked, seen.now)
         if hit is not None and hit.length >= target:
@@ -45,17 +45,19 @@ class CauseFinder:
         return smallest(self.question(seen, target, reference, rule), candidates)
 
     def question(
-        self, seen: Seen, target: int, reference: Seen | None = None, supposed_by: Rule = "marker"
-    ) -> Question:
+        self, seen: RequestFacts, target: int, reference: RequestFacts | None = None, supposed_by: Rule = "marker"
+    ) -> RelaxedLookup:
         """The question whether ``target`` blocks could be read; with a reference, had it marked their end."""
         supposed = None
         if reference is not None and target > 0:
             ttls = [marker.ttl for marker in reference.asked.breakpoints] or [reference.asked.rules.ttl_short]
             supposed = self._provider.entry_of(reference.request, reference.asked, target, ttls[-1])
             self._provider.store_of(reference.request).rewind_to(supposed, reference.now)
-        return Question(self._provider, seen.request, seen.asked, seen.now, target, supposed, supposed_by)
+        return RelaxedLookup(self._provider, seen.request, seen.asked, seen.now, target, supposed, supposed_by)
 
-    def named(self, seen: Seen, reference: Seen, relaxed: Relaxed, target: int, words: Words) -> Named:
+    def named(
+        self, seen: RequestFacts, reference: RequestFacts, relaxed: Relaxed, target: int, words: Words
+    ) -> NamedCause:
         """The cause that a set of relaxations stands for, with its sentences."""
         rules = seen.asked.rules
         ordered = sorted(relaxed, key=order_of)
@@ -71,12 +73,12 @@ class CauseFinder:
                 words.to_check.append(f"Whether the provider really works so; the source is weak: {figure.source}.")
         if len(codes) > 1:
             words.established.append("Neither alone explains it: only together do these restore the read.")
-        place: Place | None = None
+        place: Divergence | None = None
         if any(relaxation.rule == "shape" for relaxation in relaxed):
             place = shape_difference(reference.prompt, seen.prompt)
-        return Named(codes[0], evidence, tuple(codes[1:]), place)
+        return NamedCause(codes[0], evidence, tuple(codes[1:]), place)
 
-    def unexplained(self, seen: Seen, parent: Seen, reading: Reading, words: Words) -> Named:
+    def unexplained(self, seen: RequestFacts, parent: RequestFacts, reading: CacheRead, words: Words) -> NamedCause:
         """The model says that more should have been read. What could make it wrong, strongest first."""
         rules, request = seen.asked.rules, seen.request
         hit = reading.model_hit
@@ -85,12 +87,12 @@ class CauseFinder:
                 f"Request {parent.request.id} went to {parent.request.provider} and this one to {request.provider}; "
                 "each has a cache of its own. The content is the same."
             )
-            return Named("AS503", "proved")
+            return NamedCause("AS503", "proved")
         before = parent.request
         moved = host_changed(request.provider, request.model, (before.host, parent.now), (request.host, seen.now))
         if moved:
             words.established += [*moved, "The content is the same."]
-            return Named("AS503", "proved")
+            return NamedCause("AS503", "proved")
         words.established.append(
             f"The prompt repeats that of request {parent.request.id}, and by the rules {reading.predicted:,} tokens "
             f"could be read; {reading.tokens:,} were."
@@ -101,7 +103,7 @@ class CauseFinder:
                 "that time such requests often found it not readable yet."
             )
             words.to_check.append("Send the second request a little later and compare.")
-            return Named("AS501", "implied", (), None)
+            return NamedCause("AS501", "implied", (), None)
         changed = differing_settings(parent.request, request, None)
         if changed:
             names = ", ".join(name for name, _, _ in changed)
@@ -110,16 +112,16 @@ class CauseFinder:
                 "Which sections this setting re-keys for this model; the documentation leaves it open."
             )
             codes = tuple(dict.fromkeys(SETTING_CAUSES.get(name, "AS407") for name, _, _ in changed))
-            return Named(codes[0], "implied", codes[1:], None)
+            return NamedCause(codes[0], "implied", codes[1:], None)
         place = shape_difference(parent.prompt, seen.prompt)
         if place is not None:
             words.established.append("A message is written in another way: as a string, or as a list of one block.")
             words.to_check.append("Whether this model's cache tells the two apart.")
-            return Named("AS127", "implied", ("AS503",), place)
+            return NamedCause("AS127", "implied", ("AS503",), place)
         words.to_check.append("Whether the entry was evicted early, or the request reached another cache.")
-        return Named("AS902" if reading.tokens == 0 else "AS901", "unexplained", ("AS503",), None)
+        return NamedCause("AS902" if reading.tokens == 0 else "AS901", "unexplained", ("AS503",), None)
 
-    def expiry_code(self, reference: Seen) -> str:
+    def expiry_code(self, reference: RequestFacts) -> str:
         """Which lifetime ended: five minutes, an hour, another one, or a short one where it had been a long one."""
         usable = reference.asked.usable
         rules = reference.asked.rules
@@ -128,7 +130,7 @@ class CauseFinder:
             return "AS203"
         return EXPIRED.get(lifetime, "AS206")
 
-    def blocked(self, seen: Seen, parent: Seen) -> Relaxed:
+    def blocked(self, seen: RequestFacts, parent: RequestFacts) -> Relaxed:
         """What would have kept the parent's entry from being read even if the content were the same."""
         found: list[Relaxation] = []
         address, now = parent.asked.address, seen.now
@@ -143,7 +145,7 @@ class CauseFinder:
             found.append(Relaxation("setting", name))
         return tuple(found)
 
-    def code(self, relaxation: Relaxation, seen: Seen, reference: Seen) -> str:
+    def code(self, relaxation: Relaxation, seen: RequestFacts, reference: RequestFacts) -> str:
         """The code of the cause that one relaxed rule stands for."""
         code = code_of(relaxation, reference.request.lane == seen.request.lane)
         if relaxation.rule == "lookback" and is_unmarked(seen, reference.warm):

@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from agentsim.backends.modeled import Asked
-from agentsim.backends.store import Entry
-from agentsim.prompt import Prompt
-from agentsim.providers import ProviderRules
-from agentsim.session import Request, Usage
-from agentsim.verdict import Evidence, Place, Verdict
+from agentsim.cache.entry_store import CacheEntry
+from agentsim.cache.modeled_provider import ProviderQuery
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Request, Usage
+from agentsim.core.verdict import Divergence, Evidence, Verdict
+from agentsim.rules.providers import ProviderRules
 
 
-class Seen(msgspec.Struct):
+class RequestFacts(msgspec.Struct):
     """A request: how it was looked up, what it consumed, and how far its last breakpoint reaches.
 
     ``warm`` is that reach in blocks (0: it kept nothing), ``warm_tokens`` its size as the request's own usage tells it.
@@ -22,7 +22,7 @@ class Seen(msgspec.Struct):
     """
 
     request: Request
-    asked: Asked
+    asked: ProviderQuery
     now: int
     usage: Usage
     warm: int = 0
@@ -42,7 +42,7 @@ class Seen(msgspec.Struct):
         return self.prompt.tokens if total is None else total
 
 
-class Reading(msgspec.Struct, frozen=True):
+class CacheRead(msgspec.Struct, frozen=True):
     """What a request read (``tokens``, as reported or else as predicted) and the entry of that size, if one is known.
 
     ``model_hit`` is the entry that the model says it read, ``predicted`` the size of that entry. ``estimated`` is True
@@ -53,8 +53,8 @@ class Reading(msgspec.Struct, frozen=True):
     tokens: int
     predicted: int
     reported: bool
-    model_hit: Entry | None
-    entry: Entry | None
+    model_hit: CacheEntry | None
+    entry: CacheEntry | None
     estimated: bool = False
 
     def length_in(self, prompt: Prompt) -> int:
@@ -79,13 +79,13 @@ class Words(msgspec.Struct):
     fix: str | None = None
 
 
-class Named(NamedTuple):
+class NamedCause(NamedTuple):
     """A cause, what it rests on, which others take part in it or remain possible, and where the prompts part."""
 
     cause: str
     evidence: Evidence
     alternatives: tuple[str, ...] = ()
-    place: Place | None = None
+    place: Divergence | None = None
 
 
 SETTING_CAUSES = {

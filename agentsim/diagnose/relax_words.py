@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agentsim.backends.unasked import is_set_unasked
-from agentsim.diagnose.diff import address
-from agentsim.diagnose.relax_facts import SETTING_CAUSES, Seen, Words, differing_settings
+from agentsim.cache.automatic_breakpoints import is_set_unasked
+from agentsim.core.prompt import Prompt
+from agentsim.diagnose.prompt_diff import address
+from agentsim.diagnose.relax_facts import SETTING_CAUSES, RequestFacts, Words, differing_settings
 from agentsim.diagnose.relaxation import Relaxation
-from agentsim.prompt import Prompt
 
 SECOND = 10**9
 _CODES = {
@@ -39,7 +39,7 @@ def order_of(relaxation: Relaxation) -> int:
     return _WEIGHT.index(relaxation.rule)
 
 
-def explain(relaxation: Relaxation, seen: Seen, reference: Seen, target: int, words: Words) -> None:
+def explain(relaxation: Relaxation, seen: RequestFacts, reference: RequestFacts, target: int, words: Words) -> None:
     """Add what a relaxed rule shows about a request, compared with the reference whose read it restores."""
     rule = relaxation.rule
     tokens = seen.prompt.tokens_until(target)
@@ -92,7 +92,7 @@ def explain(relaxation: Relaxation, seen: Seen, reference: Seen, target: int, wo
         words.fix += "." if seen.now >= reference.asked.readable else " and send the others once the first has begun."
 
 
-def is_unmarked(seen: Seen, length: int) -> bool:
+def is_unmarked(seen: RequestFacts, length: int) -> bool:
     """True where a provider that looks breakpoints up is given none at the end of so many blocks."""
     asked = seen.asked
     if asked.rules.lookback_counts not in ("breakpoint", "own") or length == 0 or length - 1 in asked.marked:
@@ -101,7 +101,7 @@ def is_unmarked(seen: Seen, length: int) -> bool:
     return not (unasked and is_set_unasked(seen.prompt, length - 1))
 
 
-def _by_breakpoint(seen: Seen, name: str, target: int, words: Words) -> None:
+def _by_breakpoint(seen: RequestFacts, name: str, target: int, words: Words) -> None:
     tokens, place = seen.prompt.tokens_until(target), address(seen.prompt[target - 1])
     if is_unmarked(seen, target):
         words.established.append(
@@ -124,7 +124,7 @@ def boundary_sentence(prompt: Prompt, common: int, front: int) -> str:
     return f"The prompts are equal for {front:,} tokens, to the end of {address(prompt[common - 1])}."
 
 
-def _expiry(seen: Seen, reference: Seen) -> str:
+def _expiry(seen: RequestFacts, reference: RequestFacts) -> str:
     rules = seen.asked.rules
     usable = reference.asked.usable
     lifetime = usable[-1].ttl if usable else rules.ttl_short

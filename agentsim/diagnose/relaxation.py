@@ -8,10 +8,10 @@ from typing import Literal
 
 import msgspec
 
-from agentsim.backends.modeled import Asked, ModeledProvider
-from agentsim.backends.store import SECTION_INDEX, Entry, Identity, Space, reach
-from agentsim.backends.unasked import looked_up
-from agentsim.session import Request
+from agentsim.cache.automatic_breakpoints import looked_up
+from agentsim.cache.entry_store import SECTION_INDEX, CacheEntry, Identity, Space, reach
+from agentsim.cache.modeled_provider import ModeledProvider, ProviderQuery
+from agentsim.core.session import Request
 
 Rule = Literal["ttl", "lookback", "readability", "setting", "shape", "thinking", "model", "minimum", "marker"]
 
@@ -26,7 +26,7 @@ class Relaxation(msgspec.Struct, frozen=True, gc=False):
 Relaxed = tuple[Relaxation, ...]
 
 
-class Question(msgspec.Struct, frozen=True):
+class RelaxedLookup(msgspec.Struct, frozen=True):
     """A request whose read is to be restored up to ``target`` blocks, as things stood at ``now``.
 
     ``supposed`` is an entry that was never kept, because no breakpoint stood at its end (rule "marker") or because its
@@ -35,14 +35,14 @@ class Question(msgspec.Struct, frozen=True):
 
     provider: ModeledProvider
     request: Request
-    asked: Asked
+    asked: ProviderQuery
     now: int
     target: int
-    supposed: Entry | None = None
+    supposed: CacheEntry | None = None
     supposed_by: Rule = "marker"
 
 
-def smallest(question: Question, candidates: Sequence[Relaxation]) -> Relaxed | None:
+def smallest(question: RelaxedLookup, candidates: Sequence[Relaxation]) -> Relaxed | None:
     """The smallest set of rules that must be off for the read to be restored; ``None`` when no set restores it.
 
     Among sets of the same size the first counts, in the order of the candidates.
@@ -61,18 +61,18 @@ def smallest(question: Question, candidates: Sequence[Relaxation]) -> Relaxed | 
     return chosen
 
 
-def find_relaxed(question: Question, relaxed: Relaxed) -> Entry | None:
+def find_relaxed(question: RelaxedLookup, relaxed: Relaxed) -> CacheEntry | None:
     """The entry of at least ``target`` blocks that is found with these rules off. Changes nothing."""
     rules = {relaxation.rule for relaxation in relaxed}
     asked, now = question.asked, question.now
     supposed = question.supposed if question.supposed_by in rules else None
     store = question.provider.store_of(question.request)
     spaces: dict[int, list[Space]] = {}  # by section, as far as they are asked for
-    plain: dict[bytes, list[Entry]] | None = None
+    plain: dict[bytes, list[CacheEntry]] | None = None
     for position in _positions(question, rules, relaxed):
         length = position + 1
         level = SECTION_INDEX[asked.address.prompt[position].section]
-        found: list[Entry] = []
+        found: list[CacheEntry] = []
         if level not in spaces:
             spaces[level] = _spaces(question, relaxed, level)
             if rules & {"shape", "thinking"}:
@@ -96,7 +96,7 @@ def find_relaxed(question: Question, relaxed: Relaxed) -> Entry | None:
     return None
 
 
-def _positions(question: Question, rules: set[Rule], relaxed: Relaxed) -> Iterator[int]:
+def _positions(question: RelaxedLookup, rules: set[Rule], relaxed: Relaxed) -> Iterator[int]:
     """The positions of entries that could restore the read, the last one first."""
     asked, first = question.asked, question.target - 1
     markers = asked.breakpoints if "minimum" in rules else asked.usable
@@ -119,7 +119,7 @@ def _positions(question: Question, rules: set[Rule], relaxed: Relaxed) -> Iterat
             lowest = position
 
 
-def _by_breakpoints(question: Question, ends: set[int], relaxed: Relaxed) -> Iterator[int]:
+def _by_breakpoints(question: RelaxedLookup, ends: set[int], relaxed: Relaxed) -> Iterator[int]:
     """Positions of breakpoints, where the provider looks for those and not for blocks."""
     asked = question.asked
     address = asked.address
@@ -138,13 +138,13 @@ def _by_breakpoints(question: Question, ends: set[int], relaxed: Relaxed) -> Ite
         yield position
 
 
-def _reach(question: Question, end: int) -> int:
+def _reach(question: RelaxedLookup, end: int) -> int:
     """The first position, downwards, that the lookback of a breakpoint does not test."""
     rules = question.asked.rules
     return reach(question.asked.address.prompt, end, rules.lookback, rules.lookback_counts == "run")
 
 
-def _spaces(question: Question, relaxed: Relaxed, level: int) -> list[Space]:
+def _spaces(question: RelaxedLookup, relaxed: Relaxed, level: int) -> list[Space]:
     own = question.asked.address.spaces[level]
     ignored = {relaxation.name for relaxation in relaxed if relaxation.rule == "setting"}
     any_model = any(relaxation.rule == "model" for relaxation in relaxed)
@@ -168,10 +168,10 @@ def _like(own: Identity, ignored: set[str | None], any_model: bool) -> Callable[
     return wanted
 
 
-def _by_plain_digest(spaces: list[Space]) -> dict[bytes, list[Entry]]:
+def _by_plain_digest(spaces: list[Space]) -> dict[bytes, list[CacheEntry]]:
     """Entries by the digest of what was sent, not of what is rendered. Positions only go down: one section after the
     other."""
-    found: dict[bytes, list[Entry]] = {}
+    found: dict[bytes, list[CacheEntry]] = {}
     for space in spaces:
         for entry in space.entries.values():
             found.setdefault(entry.plain, []).append(entry)

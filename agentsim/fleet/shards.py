@@ -8,11 +8,11 @@ from hashlib import blake2b
 
 import msgspec
 
-from agentsim.fleet.inputs import HEAD_BYTES, Input, read_head
-from agentsim.session import Problem
-from traces.claude_code.files import session_in
-from traces.formats import format_of
-from traces.lines import BOM
+from agentsim.core.session import Problem
+from agentsim.fleet.fleet_logs import HEAD_BYTES, Input, read_head
+from agentsim.traces.format_registry import format_of
+from agentsim.traces.log_lines import BOM
+from agentsim.traces.readers.claude_code.claude_files import session_in
 
 SHARD_BYTES = 32 * 2**20
 """Bytes of logs that one task reads, unless a session alone is larger."""
@@ -29,7 +29,7 @@ class Recipe(msgspec.Struct, frozen=True):
     seed: int
 
 
-class Unit(msgspec.Struct, frozen=True):
+class ShardUnit(msgspec.Struct, frozen=True):
     """Files that must be read together: those of one session, or a folder of a format that spreads over files.
 
     With a ``recipe`` there are no files: the session is simulated.
@@ -51,7 +51,7 @@ class Shard(msgspec.Struct, frozen=True):
     """What one task reads. ``key`` names its results: it changes when a file, or what is asked, does."""
 
     key: str
-    units: tuple[Unit, ...]
+    units: tuple[ShardUnit, ...]
 
     @property
     def files(self) -> tuple[Input, ...]:
@@ -64,7 +64,7 @@ class Shard(msgspec.Struct, frozen=True):
         return sum(unit.size for unit in self.units)
 
 
-def units_of(inputs: Sequence[Input], tell: Callable[[Problem], None], limit: int = SHARD_BYTES) -> list[Unit]:
+def units_of(inputs: Sequence[Input], tell: Callable[[Problem], None], limit: int = SHARD_BYTES) -> list[ShardUnit]:
     """Group logs into units, by the beginning of each file. Files of no known format are told, and left out.
 
     Sessions of Claude Code are put together by their id; other formats whose files stand alone are one unit each. What
@@ -93,14 +93,16 @@ def units_of(inputs: Sequence[Input], tell: Callable[[Problem], None], limit: in
             grouped.setdefault((format.name, item.name, folder), []).append(item)
         else:
             spread.setdefault((format.name, item.root), []).append(item)
-    units = [Unit(name, kind, folder or _home(files), tuple(files)) for (kind, name, folder), files in grouped.items()]
+    units = [
+        ShardUnit(name, kind, folder or _home(files), tuple(files)) for (kind, name, folder), files in grouped.items()
+    ]
     for (kind, root), files in spread.items():
-        units += [Unit(name, kind, name, tuple(part)) for name, part in _divide(root, files, limit)]
+        units += [ShardUnit(name, kind, name, tuple(part)) for name, part in _divide(root, files, limit)]
     return sorted(units, key=_by_name)
 
 
 def cut(
-    units: Iterable[Unit], asked: bytes, limit: int = SHARD_BYTES, links: Iterable[Sequence[str]] = ()
+    units: Iterable[ShardUnit], asked: bytes, limit: int = SHARD_BYTES, links: Iterable[Sequence[str]] = ()
 ) -> list[Shard]:
     """Shards of about ``limit`` bytes, the largest first.
 
@@ -110,9 +112,9 @@ def cut(
     Units of a folder are packed in the order of their names, so that a new log changes no more than its own folder.
     """
     linked = {name: number for number, names in enumerate(links) for name in names}
-    together: dict[int, list[Unit]] = {}
-    folders: dict[tuple[str, str], list[Unit]] = {}
-    alone: list[list[Unit]] = []
+    together: dict[int, list[ShardUnit]] = {}
+    folders: dict[tuple[str, str], list[ShardUnit]] = {}
+    alone: list[list[ShardUnit]] = []
     for unit in sorted(units, key=_by_name):
         if unit.recipe is not None:
             alone.append([unit])
@@ -121,7 +123,7 @@ def cut(
         else:
             folders.setdefault((unit.format, unit.folder), []).append(unit)
     packs = [*alone, *together.values()]
-    small: list[Unit] = []
+    small: list[ShardUnit] = []
     for members in folders.values():
         if sum(unit.size for unit in members) * 4 < limit:
             small += members
@@ -132,12 +134,12 @@ def cut(
     return sorted(shards, key=lambda shard: (-shard.size, shard.key))
 
 
-def _by_name(unit: Unit) -> tuple[str, str]:
+def _by_name(unit: ShardUnit) -> tuple[str, str]:
     return unit.format, unit.name
 
 
-def _pack(units: Iterable[Unit], limit: int) -> list[list[Unit]]:
-    packs: list[list[Unit]] = []
+def _pack(units: Iterable[ShardUnit], limit: int) -> list[list[ShardUnit]]:
+    packs: list[list[ShardUnit]] = []
     room = 0
     for unit in units:
         if not packs or unit.size > room:
@@ -171,7 +173,7 @@ def _home(files: Sequence[Input]) -> str:
     return min(os.path.dirname(file.name) for file in files)
 
 
-def _key(units: Sequence[Unit], asked: bytes) -> str:
+def _key(units: Sequence[ShardUnit], asked: bytes) -> str:
     digest = blake2b(asked, digest_size=12)
     for unit in units:
         if unit.recipe is not None:

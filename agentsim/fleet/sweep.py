@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agentsim.fleet import folder as folders
-from agentsim.fleet.copies import join, linked_units
-from agentsim.fleet.folder import Note, Settings
-from agentsim.fleet.inputs import list_inputs
-from agentsim.fleet.shards import SHARD_BYTES, Shard, Unit, cut, units_of
-from agentsim.fleet.task import Job, run
-from agentsim.fleet.workers import ATTEMPTS, workers_at
-from agentsim.session import Problem
+from agentsim.core.session import Problem
+from agentsim.fleet import sweep_folder as folders
+from agentsim.fleet.fleet_logs import list_inputs
+from agentsim.fleet.shard_copies import join, linked_units
+from agentsim.fleet.shards import SHARD_BYTES, Shard, ShardUnit, cut, units_of
+from agentsim.fleet.sweep_folder import Note, SweepSettings
+from agentsim.fleet.sweep_task import Job, run
+from agentsim.fleet.sweep_workers import ATTEMPTS, workers_at
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -47,10 +47,10 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 
 def sweep(
     paths: Sequence[str],
-    settings: Settings,
+    settings: SweepSettings,
     folder: str,
     *,
-    made: Sequence[Unit] = (),
+    made: Sequence[ShardUnit] = (),
     scheduler: str | None = None,
     workers: int | None = None,
     memory: str = "auto",

@@ -6,9 +6,9 @@ from collections import OrderedDict
 
 import msgspec
 
-from agentsim.prompt import Prompt
-from agentsim.session import Event, EventKind, Purpose, Request, Session
-from traces.lanes import Call, Known, LaneFinder, LaneState, Place
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Event, EventKind, Purpose, Request, Session
+from agentsim.traces.capture_lanes import CapturedCall, LanedRequest, LaneFinder, LanePlace, LaneState
 
 KEPT_PROMPTS = 256
 """Conversations of a session whose last prompt is remembered for the next body to share."""
@@ -26,19 +26,19 @@ class _Lanes(LaneFinder):
     def __init__(self) -> None:
         super().__init__(())
 
-    def place(self, call: Call) -> Place:
-        """See :meth:`traces.lanes.LaneFinder.place`."""
+    def place(self, call: CapturedCall) -> LanePlace:
+        """See :meth:`agentsim.traces.capture_lanes.LaneFinder.place`."""
         if call.tools and call.model not in self._models:
             self._models = self._models | {call.model}
         return super().place(call)
 
-    def _begin(self, call: Call) -> LaneState:
+    def _begin(self, call: CapturedCall) -> LaneState:
         # A lane whose only request failed is begun by the one that takes its place.
         empty = next((state for state in self._states if state.last is None), None)
         return super()._begin(call) if empty is None else empty
 
 
-class Placed(msgspec.Struct, frozen=True):
+class LanedBody(msgspec.Struct, frozen=True):
     """Where a request belongs, before it is recorded. ``id`` is its own; ``before`` is what it grew from, and ``last``
     the request that was its lane's last when it came."""
 
@@ -46,8 +46,8 @@ class Placed(msgspec.Struct, frozen=True):
     lane: str
     state: LaneState
     purpose: Purpose
-    before: Known | None
-    last: Known | None
+    before: LanedRequest | None
+    last: LanedRequest | None
     after_compaction: bool
 
     @property
@@ -81,28 +81,28 @@ class Conversation:
         if len(self._prompts) > KEPT_PROMPTS:
             self._prompts.popitem(last=False)
 
-    def place(self, id: str, call: Call) -> Placed:
+    def place(self, id: str, call: CapturedCall) -> LanedBody:
         """The lane of a request that arrives now."""
         place = self._lanes.place(call)
         state = place.lane_state
         self._lane_of_id[id] = state
         if len(self._lane_of_id) > KEPT_PROMPTS:
             self._lane_of_id.popitem(last=False)
-        return Placed(
+        return LanedBody(
             self._unique(id), state.lane.id, state, place.purpose, place.before, state.last, place.after_compaction
         )
 
-    def remember(self, placed: Placed, call: Call, prompt: Prompt) -> None:
+    def remember(self, placed: LanedBody, call: CapturedCall, prompt: Prompt) -> None:
         """The request is the last of its lane now."""
         self.use(placed)
         placed.state.remember(placed.id, call, prompt, placed.purpose)
 
-    def hold(self, placed: Placed, call: Call, prompt: Prompt) -> None:
+    def hold(self, placed: LanedBody, call: CapturedCall, prompt: Prompt) -> None:
         """The request is on its way, and its lane is taken until it is settled or forgotten."""
         call = msgspec.structs.replace(call, end=(call.start or 0) + IN_FLIGHT)
         placed.state.remember(placed.id, call, prompt, placed.purpose)
 
-    def settle(self, placed: Placed, call: Call, prompt: Prompt) -> None:
+    def settle(self, placed: LanedBody, call: CapturedCall, prompt: Prompt) -> None:
         """The request is answered, and the last of its lane unless another one came since."""
         last = placed.state.last
         if last is placed.last or (last is not None and last.id == placed.id):
@@ -118,15 +118,15 @@ class Conversation:
                     self.harness = harness
                     return
 
-    def use(self, placed: Placed) -> None:
+    def use(self, placed: LanedBody) -> None:
         """The request's lane is one that has requests."""
         self._used.add(placed.lane)
 
-    def renamed(self, placed: Placed, id: str | None) -> Placed:
+    def renamed(self, placed: LanedBody, id: str | None) -> LanedBody:
         """The request under the id that its provider gave it."""
         return placed if not id else msgspec.structs.replace(placed, id=self._unique(id))
 
-    def forget(self, placed: Placed) -> None:
+    def forget(self, placed: LanedBody) -> None:
         """The request failed: its lane is as it was before it, unless another one came since."""
         state, last = placed.state, placed.last
         if state.last is None or state.last.id != placed.id:
@@ -136,7 +136,7 @@ class Conversation:
         else:
             state.remember(last.id, last.call, last.prompt, state.lane.purpose)
 
-    def lane_of(self, call: Call) -> str | None:
+    def lane_of(self, call: CapturedCall) -> str | None:
         """The lane that a request would continue; nothing is changed."""
         lane = self._lanes.continued(call)
         return None if lane is None else lane.id

@@ -7,17 +7,17 @@ from typing import Protocol
 
 import msgspec
 
-from agentsim.backends import CacheBackend, Served
-from agentsim.gateway.answer import Answer
-from agentsim.gateway.compared import Compared, Comparisons
-from agentsim.gateway.conversations import Conversation, Placed, api_error, marker
-from agentsim.gateway.faults import Faults
-from agentsim.gateway.pace import Pace
+from agentsim.cache import CacheBackend, Served
+from agentsim.core.session import Event, Request, Usage
+from agentsim.gateway.answer_pace import Pace
+from agentsim.gateway.conversations import Conversation, LanedBody, api_error, marker
+from agentsim.gateway.emulated_answer import EmulatedAnswer
+from agentsim.gateway.injected_faults import Faults
 from agentsim.gateway.refusal import Refusal
-from agentsim.gateway.reply import Asked, Reply, cut, summed_up
-from agentsim.gateway.tracing import Trace
-from agentsim.session import Event, Request, Usage
-from traces.lanes import Call
+from agentsim.gateway.request_diagnosis import Comparisons, RequestDiagnosis
+from agentsim.gateway.scripted_reply import ChatRequest, ScriptedReply, cut, summed_up
+from agentsim.gateway.trace_writing import TraceFile
+from agentsim.traces.capture_lanes import CapturedCall
 
 FORMAT = "agentsim"
 DEFAULT_SESSION = "session"
@@ -29,14 +29,14 @@ Clock = Callable[[], int]
 class Replier(Protocol):
     """What decides what is said."""
 
-    def reply(self, asked: Asked) -> Reply:
+    def reply(self, asked: ChatRequest) -> ScriptedReply:
         """What is said to a request. The same request hears the same again."""
 
 
 class Sessions:
     """The sessions of an endpoint, and the trace they land in. Mutable."""
 
-    def __init__(self, trace: Trace | None, format: str) -> None:
+    def __init__(self, trace: TraceFile | None, format: str) -> None:
         self.trace = trace
         self._format = format
         self._conversations: dict[str, Conversation] = {}
@@ -82,10 +82,10 @@ class Arrived(msgspec.Struct, frozen=True):
     id: str
     number: int
     time: int
-    asked: Asked
-    call: Call
-    placed: Placed
-    compared: Compared
+    asked: ChatRequest
+    call: CapturedCall
+    placed: LanedBody
+    compared: RequestDiagnosis
 
 
 class Emulator:
@@ -101,7 +101,7 @@ class Emulator:
         backends: Mapping[str, CacheBackend],
         replier: Replier,
         clock: Clock,
-        trace: Trace | None = None,
+        trace: TraceFile | None = None,
         pace: Pace | None = None,
         faults: Faults | None = None,
         recorded_as: str | None = None,
@@ -119,12 +119,12 @@ class Emulator:
         self._now = 0
         self._ahead = 0
 
-    def answer(self, asked: Asked, conversation: Conversation) -> Answer:
+    def answer(self, asked: ChatRequest, conversation: Conversation) -> EmulatedAnswer:
         """The answer to a request that is well formed. Raises Refusal for one that the provider refuses, or that an
         injected fault hits."""
         arrived = self.arrive(asked, conversation)
         asked = arrived.asked
-        reply = Reply((), "end_turn", 0)
+        reply = ScriptedReply((), "end_turn", 0)
         if not asked.silent:
             reply = cut(self._replier.reply(asked), asked.max_tokens, asked.model)
             if asked.compacts:
@@ -137,13 +137,13 @@ class Emulator:
         self._ahead += reply.pause
         return self.finish(arrived, conversation, reply, served)
 
-    def arrive(self, asked: Asked, conversation: Conversation) -> Arrived:
+    def arrive(self, asked: ChatRequest, conversation: Conversation) -> Arrived:
         """A request is here and has its lane. Raises Refusal where an injected fault hits it."""
         self._number += 1
         number = self._number
         now = self._now = max(self.clock(), self._now)
         id = f"msg_agentsim_{number:08d}" if asked.dialect == "messages" else f"resp_agentsim_{number:08d}"
-        call = Call(
+        call = CapturedCall(
             prompt=asked.prompt,
             model=asked.model,
             settings=asked.settings,
@@ -176,8 +176,8 @@ class Emulator:
             self.sessions.tell(conversation, marker("interrupted", lane, max(self.clock(), arrived.time)))
 
     def finish(
-        self, arrived: Arrived, conversation: Conversation, reply: Reply, served: Served, *, whole: bool = True
-    ) -> Answer:
+        self, arrived: Arrived, conversation: Conversation, reply: ScriptedReply, served: Served, *, whole: bool = True
+    ) -> EmulatedAnswer:
         """The request is answered, and belongs to the trace now. ``whole`` is False for an answer that broke off."""
         asked, placed, now = arrived.asked, arrived.placed, arrived.time
         request = self._request(arrived, reply)
@@ -199,9 +199,9 @@ class Emulator:
         self.served += 1
         return self.told(arrived, reply, served.usage)
 
-    def told(self, arrived: Arrived, reply: Reply, usage: Usage) -> Answer:
+    def told(self, arrived: Arrived, reply: ScriptedReply, usage: Usage) -> EmulatedAnswer:
         """What a client is told of a reply and its counters, which need not be the last ones. Changes nothing."""
-        return Answer(
+        return EmulatedAnswer(
             id=arrived.id,
             request_id=f"req_agentsim_{arrived.number:08d}",
             asked=arrived.asked,
@@ -213,7 +213,7 @@ class Emulator:
             reusable=arrived.compared.reusable,
         )
 
-    def _request(self, arrived: Arrived, reply: Reply) -> Request:
+    def _request(self, arrived: Arrived, reply: ScriptedReply) -> Request:
         asked, placed, now = arrived.asked, arrived.placed, arrived.time
         return Request(
             id=placed.id,
@@ -231,7 +231,7 @@ class Emulator:
             stop_reason=reply.stop,
         )
 
-    def interrupted(self, answer: Answer, conversation: Conversation) -> None:
+    def interrupted(self, answer: EmulatedAnswer, conversation: Conversation) -> None:
         """The client went away before the answer's end, or cancelled it."""
         now = max(self.clock(), answer.time)
         lane = conversation.cut_short(answer.id, now)
@@ -242,7 +242,7 @@ class Emulator:
         """The time by the emulated clock, in nanoseconds UTC."""
         return self._clock() + self._ahead
 
-    def _tell_refusal(self, conversation: Conversation, call: Call, refusal: Refusal) -> None:
+    def _tell_refusal(self, conversation: Conversation, call: CapturedCall, refusal: Refusal) -> None:
         lane = conversation.lane_of(call)
         if lane is not None:
             self.sessions.tell(conversation, api_error(lane, call.start or 0, refusal.status))

@@ -5,43 +5,43 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
-from agentsim.harness import clearing, compaction, fan_out, tool_loading
-from agentsim.harness.account import CompactionMeter
-from agentsim.harness.endpoint import Answer
-from agentsim.harness.failures import STATUS, Fate, fate, wait_before_retry
-from agentsim.harness.keep_alive import Warmer
-from agentsim.harness.plan import CallStyle, Layout
-from agentsim.harness.steps import (
-    Call,
+from agentsim.core.prompt import Breakpoint, Prompt
+from agentsim.core.session import Purpose
+from agentsim.harness import compaction, result_clearing, subagents, tool_loading
+from agentsim.harness.agent_steps import (
+    ChangeSettings,
     Compact,
     FanOut,
-    Load,
-    Reply,
+    LoadTool,
     Restart,
     Round,
     Send,
-    Settings,
     Step,
+    ToolCall,
     Tools,
     User,
     Wait,
+    WordsReply,
 )
-from agentsim.harness.thread import Thread, block_of
+from agentsim.harness.conversation_thread import ConversationThread, block_of
+from agentsim.harness.keep_alive_timer import Warmer
+from agentsim.harness.plan import CallStyle, PromptLayout
+from agentsim.harness.request_failures import STATUS, Fate, fate, wait_before_retry
+from agentsim.harness.simulated_endpoint import SimulatedAnswer
+from agentsim.harness.task_account import CompactionMeter
 from agentsim.harness.world import GaveUp, World
-from agentsim.prompt import Breakpoint, Prompt
-from agentsim.session import Purpose
 
 if TYPE_CHECKING:
     import simpy
 
 Process = Generator["simpy.Event", Any, None]
-Exchange = Generator["simpy.Event", Any, Answer]
+Exchange = Generator["simpy.Event", Any, SimulatedAnswer]
 
 
 class Agent:
     """One conversation with a model and the mechanisms around it. Mutable."""
 
-    def __init__(self, world: World, name: str, thread: Thread, purpose: Purpose = "main") -> None:
+    def __init__(self, world: World, name: str, thread: ConversationThread, purpose: Purpose = "main") -> None:
         self.world = world
         self.name = name
         self.thread = thread
@@ -88,23 +88,23 @@ class Agent:
             return self.round(step)  # type: ignore[arg-type]
         if isinstance(step, User):
             return self.user(step)
-        if isinstance(step, Reply):
+        if isinstance(step, WordsReply):
             return self.reply(step)
         if isinstance(step, FanOut):
-            return fan_out.run(self, step)
+            return subagents.run(self, step)
         if isinstance(step, Wait):
             return self.wait(step.pause, "waiting", "pauses")
         if isinstance(step, Restart):
             return self.restart(step)
         if isinstance(step, Send):
             return self.send(step)
-        if isinstance(step, Load):
+        if isinstance(step, LoadTool):
             tool_loading.load(self.thread, step, self.world.plan.harness.tools)
             self.event("tools_delta", step.name)
         elif isinstance(step, Tools):
             tool_loading.change(self.thread, step)
             self.event("tools_delta", step.insert or step.remove)
-        elif isinstance(step, Settings):
+        elif isinstance(step, ChangeSettings):
             self.change_settings(step)
         else:
             assert isinstance(step, Compact)
@@ -132,7 +132,7 @@ class Agent:
                 model=helper.model,
             )
 
-    def reply(self, step: Reply) -> Process:
+    def reply(self, step: WordsReply) -> Process:
         """The model answers with words: the turn ends."""
         yield from self.exchange(step.text + step.thinking, step.took, step.first_token, stop_reason="end_turn")
         self.append_answer(step.thinking, step.text, ())
@@ -158,7 +158,7 @@ class Agent:
                 yield from self.one_round(step, (call,), call.took, first=index == 0)
             return
         raw = sum(call.result for call in calls)
-        script = Call(
+        script = ToolCall(
             tokens=style.script.draw(self._mechanisms),
             result=min(style.selected.draw(self._mechanisms), raw),
             name="script",
@@ -166,7 +166,7 @@ class Agent:
         self.world.recorder.meter.kept_outside += raw - script.result
         yield from self.one_round(step, (script,), sum(call.took for call in calls))
 
-    def one_round(self, step: Round, calls: tuple[Call, ...], took: int, first: bool = True) -> Process:
+    def one_round(self, step: Round, calls: tuple[ToolCall, ...], took: int, first: bool = True) -> Process:
         """A request, the tools that it calls, and their results."""
         thinking, text = (step.thinking, step.text) if first else (0, 0)
         output = thinking + text
@@ -183,7 +183,7 @@ class Agent:
         for call in calls:
             self.thread.append("user", "tool_result", call.result, call.name)
 
-    def append_answer(self, thinking: int, text: int, calls: tuple[Call, ...]) -> None:
+    def append_answer(self, thinking: int, text: int, calls: tuple[ToolCall, ...]) -> None:
         """Append what the model said."""
         thread = self.thread
         if thinking:
@@ -198,7 +198,7 @@ class Agent:
         world, thread = self.world, self.thread
         harness = world.plan.harness
         if harness.clearing is not None:
-            freed = clearing.clear(thread, harness.clearing)
+            freed = result_clearing.clear(thread, harness.clearing)
             if freed:
                 world.recorder.meter.cleared += freed
                 self.event("clearing", f"{freed} tokens")
@@ -259,7 +259,7 @@ class Agent:
         pause = wait_before_retry(rule, trouble, attempt, self._failures)
         yield from self.wait(pause, f"after {STATUS[trouble]}", "failures")
 
-    def _timed_out(self, answer: Answer, attempt: int, prompt: Prompt) -> Generator[simpy.Event, Any, Prompt]:
+    def _timed_out(self, answer: SimulatedAnswer, attempt: int, prompt: Prompt) -> Generator[simpy.Event, Any, Prompt]:
         rule = self.world.plan.failures
         assert rule is not None
         self.world.recorder.meter.timed_out += 1
@@ -336,7 +336,7 @@ class Agent:
         )
         thread.replace_front(at, [new], 1)
 
-    def change_settings(self, step: Settings) -> None:
+    def change_settings(self, step: ChangeSettings) -> None:
         """Send other parameters from now on."""
         thread = self.thread
         given = dict(thread.settings)
@@ -365,11 +365,11 @@ class Agent:
         self.world.recorder.event(kind, self.world.now, self.thread.lane, detail)
 
 
-def opened(world: World, lane: str, layout: Layout, *, subagent: bool = False) -> Thread:
+def opened(world: World, lane: str, layout: PromptLayout, *, subagent: bool = False) -> ConversationThread:
     """A conversation with its front, and its lane announced by the caller."""
     plan = world.plan
     ttl = plan.marks.subagent_ttl if subagent else plan.marks.ttl
-    thread = Thread(lane, plan.model, plan.marks.at, ttl)
+    thread = ConversationThread(lane, plan.model, plan.marks.at, ttl)
     thread.settings = plan.settings
     thread.open(tool_loading.opening(layout, plan.harness.tools))
     return thread

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from agentsim.harness.account import CompactionMeter
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Usage
+from agentsim.harness.conversation_thread import ConversationThread, block_of
 from agentsim.harness.plan import SECOND, Compaction
-from agentsim.harness.thread import Thread, block_of
-from agentsim.prompt import Prompt
-from agentsim.session import Usage
+from agentsim.harness.task_account import CompactionMeter
 
 if TYPE_CHECKING:
     import simpy
@@ -83,7 +83,7 @@ def _ask(agent: Agent, rule: Compaction, size: int, meter: CompactionMeter) -> G
     yield world.clock.timeout(answer.end - now)
 
 
-def tail(thread: Thread, keep: int) -> int:
+def tail(thread: ConversationThread, keep: int) -> int:
     """The first block of the tail that is kept: at most ``keep`` tokens, and no result without its call."""
     prompt = thread.prompt
     end = prompt.tokens

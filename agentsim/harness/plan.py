@@ -1,7 +1,7 @@
 """What is simulated: the prompt layout, the steps, the service and the mechanisms of a harness. Immutable.
 
 Sizes are tokens, times and durations nanoseconds, lifetimes seconds, probabilities millionths. A
-:class:`agentsim.harness.draws.Draw` stands where a plan leaves a number to chance.
+:class:`agentsim.harness.random_draws.Draw` stands where a plan leaves a number to chance.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from agentsim.harness.draws import Draw, Fixed
-from agentsim.harness.steps import Step
-from agentsim.harness.streams import Stream
+from agentsim.harness.agent_steps import Step
+from agentsim.harness.random_draws import Draw, Fixed
+from agentsim.harness.random_streams import Stream
 
 SECOND = 10**9
 
@@ -27,19 +27,19 @@ Method = Literal["reuse_prefix", "separate", "server"]
 Wait = Literal["none", "first_token", "end"]
 
 
-class Part(msgspec.Struct, frozen=True, gc=False):
+class PromptPart(msgspec.Struct, frozen=True, gc=False):
     """A named piece of a prompt. The same name and size are the same content, whoever sends it."""
 
     name: str
     tokens: int
 
 
-class Layout(msgspec.Struct, frozen=True, kw_only=True):
+class PromptLayout(msgspec.Struct, frozen=True, kw_only=True):
     """What stands in front of the conversation, in this order."""
 
-    tools: tuple[Part, ...] = ()
-    system: tuple[Part, ...] = ()
-    project: tuple[Part, ...] = ()
+    tools: tuple[PromptPart, ...] = ()
+    system: tuple[PromptPart, ...] = ()
+    project: tuple[PromptPart, ...] = ()
 
 
 class Marks(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -114,9 +114,9 @@ class Clearing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stub: int = 12
 
 
-class KeepAlive(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Which keep-alive policy runs: a policy of :mod:`agentsim.policies` as a command line names it, with parameters
-    (``keep-alive-priced``, ``keep-alive:most=3``)."""
+class KeepAlivePlan(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Which keep-alive policy runs: a policy of :mod:`agentsim.whatif.policies` as a command line names it, with
+    parameters (``keep-alive-priced``, ``keep-alive:most=3``)."""
 
     preset: str
 
@@ -165,11 +165,11 @@ class Harness(msgspec.Struct, frozen=True, kw_only=True):
     fan_out: FanOutStyle = FanOutStyle()
     compaction: Compaction | None = None
     clearing: Clearing | None = None
-    keep_alive: KeepAlive | None = None
+    keep_alive: KeepAlivePlan | None = None
     helper: Helper | None = None
 
 
-class Source(Protocol):
+class StepSource(Protocol):
     """Where the steps of a task come from: a script, or distributions."""
 
     def steps(self, stream: Stream) -> Iterator[Step]:
@@ -193,13 +193,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    source: Source
+    source: StepSource
     model: str
     provider: str = "anthropic"
     seed: int = 1
     start: int = 0
-    layout: Layout = Layout()
-    subagent_layout: Layout | None = None
+    layout: PromptLayout = PromptLayout()
+    subagent_layout: PromptLayout | None = None
     marks: Marks = Marks()
     service: Service = Service()
     harness: Harness = Harness()

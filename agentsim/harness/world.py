@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentsim.harness.endpoint import Endpoint
 from agentsim.harness.plan import Plan
-from agentsim.harness.recorder import Recorder
-from agentsim.harness.streams import Streams
+from agentsim.harness.random_streams import Streams
+from agentsim.harness.simulated_endpoint import SimulatedEndpoint
+from agentsim.harness.simulation_recorder import SimulationRecorder
 
 if TYPE_CHECKING:
     import simpy
@@ -18,8 +18,8 @@ class World(NamedTuple):
 
     clock: simpy.Environment
     plan: Plan
-    endpoint: Endpoint
-    recorder: Recorder
+    endpoint: SimulatedEndpoint
+    recorder: SimulationRecorder
     streams: Streams
 
     @property

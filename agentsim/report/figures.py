@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from agentsim import counts
-from agentsim.dates import EARLIEST, has_date
-from agentsim.money import format_dollars
+from agentsim.core import counts
+from agentsim.core.dates import EARLIEST, has_date
+from agentsim.core.money import format_dollars
 
 UNKNOWN = "–"
 plural = counts.plural  # what lies below the reports counts in the same words

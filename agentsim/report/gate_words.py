@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from agentsim.budget.gate import Finding, Gate, Result, Status, Trace
-from agentsim.budget.limits import FAMILY, Limit
+from agentsim.budget.budget_gate import Gate, GateMiss, JudgedTrace, Result, Status
+from agentsim.budget.budget_limits import FAMILY, Limit
+from agentsim.core.verdict import Verdict
 from agentsim.report import figures
-from agentsim.report.words import cause_title, fix_for, headline, where
-from agentsim.verdict import Verdict
+from agentsim.report.verdict_words import cause_title, fix_for, headline, where
 
 STATUS: dict[Status, str] = {"broken": "BROKEN", "unjudged": "NOT JUDGED", "held": "held"}
 
@@ -114,7 +114,7 @@ def miss_title(verdict: Verdict) -> str:
     return f"{code} {cause_title(code)}".rstrip()
 
 
-def miss_text(finding: Finding) -> str:
+def miss_text(finding: GateMiss) -> str:
     """What was lost, where, and by what, in one sentence."""
     verdict = finding.verdict
     place = f": {where(verdict.place)}" if verdict.place is not None else ""
@@ -123,7 +123,7 @@ def miss_text(finding: Finding) -> str:
     return f"{headline(verdict)}{place}; {lost}"
 
 
-def miss_fix(finding: Finding) -> str | None:
+def miss_fix(finding: GateMiss) -> str | None:
     """What to do about it."""
     return fix_for(finding.verdict)
 
@@ -133,7 +133,7 @@ def tally(gate: Gate) -> str:
     return f"{gate.count('broken'):,} broken, {gate.count('unjudged'):,} not judged, {gate.count('held'):,} held"
 
 
-def sums(trace: Trace) -> tuple[str, str, str, str, str]:
+def sums(trace: JudgedTrace) -> tuple[str, str, str, str, str]:
     """Requests, cost, input equivalents, hit rate and misses of a session."""
     measures = trace.measures
     return (

@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING
 
 from agentsim.report import figures
 from agentsim.report.paper import Paper, Span, Style
-from agentsim.report.table import Column, write_table
-from agentsim.report.words import cause_title
+from agentsim.report.table import TableColumn, write_table
+from agentsim.report.verdict_words import cause_title
 
 if TYPE_CHECKING:
-    from agentsim.diagnose.totals import Loss
+    from agentsim.diagnose.diagnosis_totals import Loss
 
 
 COLUMNS = (
-    Column("cause", "<", 9, 20),
-    Column("misses"),
-    Column("tokens", ">", 5),
-    Column("cost"),
-    Column("of the bill", ">", 3),
+    TableColumn("cause", "<", 9, 20),
+    TableColumn("misses"),
+    TableColumn("tokens", ">", 5),
+    TableColumn("cost"),
+    TableColumn("of the bill", ">", 3),
 )
 
 
 def write_losses(paper: Paper, losses: Sequence[Loss], bill: int) -> None:
     """Write what each cause lost. ``bill`` is the whole cost in picodollars that shares are taken of."""
-    from agentsim.diagnose.totals import known_loss
+    from agentsim.diagnose.diagnosis_totals import known_loss
 
     if not losses:
         return

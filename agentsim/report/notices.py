@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
+from agentsim.core.session import Accounting, Problem
 from agentsim.report import figures
 from agentsim.report.exits import Failure
 from agentsim.report.paper import Paper, Span, Style
-from agentsim.session import Accounting, Problem
 
 MOST_PROBLEMS = 5
 """Problems told one by one; the rest is counted."""

@@ -18,7 +18,7 @@ _TO_START = "\r"
 _ERASE = "\r\x1b[K"
 
 
-class Progress:
+class ProgressBar:
     """Call it with (done, total) as often as you like; it draws when a person can see a difference."""
 
     def __init__(self, label: str, stream: TextIO | None = None) -> None:
@@ -29,7 +29,7 @@ class Progress:
         self._watched = self._stream.isatty()
         self._colour = wants_colour(self._stream)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         return self
 
     def __exit__(

@@ -11,7 +11,7 @@ from agentsim.report.paper import Paper, Span, Style, span_parts
 GAP = "  "
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column. ``weight`` says how long it stays when room is short (0 goes first); ``shrinks_to`` is the fewest
     cells it may be cut to, where it may be cut at all, and ``cut`` at which end."""
 
@@ -22,10 +22,12 @@ class Column(NamedTuple):
     cut: Literal["start", "end"] = "end"
 
 
-class Layout:
+class TableLayout:
     """Which columns of a table are shown, and how wide."""
 
-    def __init__(self, columns: Sequence[Column], rows: Iterable[Sequence[Span]], width: int, indent: int = 0) -> None:
+    def __init__(
+        self, columns: Sequence[TableColumn], rows: Iterable[Sequence[Span]], width: int, indent: int = 0
+    ) -> None:
         natural = [display_width(column.title) for column in columns]
         for row in rows:
             for index, cell in enumerate(row):
@@ -87,9 +89,9 @@ def _fit(text: str, width: int, cut: Literal["start", "end"]) -> str:
     return ELLIPSIS + text[first:]
 
 
-def write_table(paper: Paper, columns: Sequence[Column], rows: Sequence[Sequence[Span]], indent: int = 0) -> None:
+def write_table(paper: Paper, columns: Sequence[TableColumn], rows: Sequence[Sequence[Span]], indent: int = 0) -> None:
     """Write a whole table."""
-    layout = Layout(columns, rows, paper.width, indent)
+    layout = TableLayout(columns, rows, paper.width, indent)
     layout.head(paper)
     for row in rows:
         layout.row(paper, row)

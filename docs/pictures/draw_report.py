@@ -10,11 +10,11 @@ import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agentsim.fleet.figures import figures
-from agentsim.fleet.folder import Settings
+from agentsim.fleet.fleet_figures import figures
 from agentsim.fleet.sweep import sweep
-from agentsim.report.html import page
-from traces.samples.claude_log import ClaudeLog
+from agentsim.fleet.sweep_folder import SweepSettings
+from agentsim.report.web.fleet_html import page
+from agentsim.traces.samples.claude_log import ClaudeLog
 
 HERE = Path(__file__).parent
 PROJECTS = ("payments/checkout", "payments/ledger", "search/index", "search/ranking")
@@ -66,7 +66,7 @@ def main() -> None:
         for number in range(SESSIONS):
             project = PROJECTS[number % len(PROJECTS)]
             made_up(number).save(folder / "logs" / project / f"session-{number:02}.jsonl")
-        settings = Settings(policies=POLICIES, team="logs/([^/]+)/")
+        settings = SweepSettings(policies=POLICIES, team="logs/([^/]+)/")
         sweep([str(folder / "logs")], settings, str(folder / "fleet"), workers=0)
         html = folder / "report.html"
         html.write_text(page(figures(str(folder / "fleet")), "Prompt cache report"), encoding="utf-8")

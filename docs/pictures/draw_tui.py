@@ -9,8 +9,8 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from tui.app import AgentsimApp, Launch
-from tui.export import picture
+from agentsim.tui.screen_export import picture
+from agentsim.tui.tui_app import AgentsimApp, Launch
 
 HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parents[1] / "traces" / "samples"

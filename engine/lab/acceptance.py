@@ -6,9 +6,17 @@ from fractions import Fraction
 
 import torch
 
-from engine.lab.divergence import total_variation
-from engine.lab.experiment import Experiment, Figure, Findings, Holds, Published, Settings, Table
-from engine.lab.resampling import acceptance, chi_square, draw, expected, verify
+from agentsim.engine.lab.divergence import total_variation
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+)
+from agentsim.engine.lab.resampling import acceptance, chi_square, draw, expected, verify
 
 TARGET = (Fraction(2, 10), Fraction(5, 10), Fraction(3, 10))
 DRAFT = (Fraction(6, 10), Fraction(3, 10), Fraction(1, 10))
@@ -27,7 +35,7 @@ def sampled(seed: int, draws: int = DRAWS) -> tuple[torch.Tensor, float, torch.T
     return torch.bincount(tokens, minlength=3), float(kept.double().mean()), torch.bincount(proposals, minlength=3)
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     exact = expected(TARGET, DRAFT)
     p, d = (torch.tensor([float(x) for x in each], dtype=torch.float64) for each in (TARGET, DRAFT))
@@ -42,21 +50,21 @@ def run(settings: Settings) -> Findings:
     )
     return Findings(
         figures=(
-            Figure("total variation", round(total_variation(p.tolist(), d.tolist()), 12)),
-            Figure("acceptance", round(float(acceptance(p, d)), 12)),
-            Figure("acceptance of a proposed A", str(min(Fraction(1), TARGET[0] / DRAFT[0]))),
-            Figure("the result is exactly the target", exact.result == TARGET),
-            Figure("rejected, to B", str(exact.rejected * exact.residual[1])),
-            Figure("rejected, to C", str(exact.rejected * exact.residual[2])),
-            Figure("acceptance in 100,000 draws", accepted),
-            Figure("chi-square of 100,000 draws", statistic),
-            Figure("chance of a larger one", chance),
-            Figure("the draws are the target's", chance > LEAST_CHANCE),
-            Figure("chi-square if every proposal were accepted", blind),
-            Figure("the proposals are the target's", blind_chance > LEAST_CHANCE),
+            MeasuredFigure("total variation", round(total_variation(p.tolist(), d.tolist()), 12)),
+            MeasuredFigure("acceptance", round(float(acceptance(p, d)), 12)),
+            MeasuredFigure("acceptance of a proposed A", str(min(Fraction(1), TARGET[0] / DRAFT[0]))),
+            MeasuredFigure("the result is exactly the target", exact.result == TARGET),
+            MeasuredFigure("rejected, to B", str(exact.rejected * exact.residual[1])),
+            MeasuredFigure("rejected, to C", str(exact.rejected * exact.residual[2])),
+            MeasuredFigure("acceptance in 100,000 draws", accepted),
+            MeasuredFigure("chi-square of 100,000 draws", statistic),
+            MeasuredFigure("chance of a larger one", chance),
+            MeasuredFigure("the draws are the target's", chance > LEAST_CHANCE),
+            MeasuredFigure("chi-square if every proposal were accepted", blind),
+            MeasuredFigure("the proposals are the target's", blind_chance > LEAST_CHANCE),
         ),
         tables=(
-            Table(
+            ResultTable(
                 "Where each token comes from",
                 ("token", "target", "draft", "accepted", "resampled", "together", f"share of {DRAWS:,} draws"),
                 rows,

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import torch
 
-from engine.lab.experiment import BarPlot, Experiment, Figure, Findings, Holds, Published, Settings, Table, Value
-from engine.lab.states.kinds import KINDS, Made, random_inputs
-from engine.lab.states.state import Unrestorable
+from agentsim.engine.lab.experiment import (
+    BarPlot,
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+    Value,
+)
+from agentsim.engine.lab.states.layer_state import Unrestorable
+from agentsim.engine.lab.states.state_kinds import KINDS, StateFactory, random_inputs
 
 TOKENS = 24
 MOST_ERROR = 1e-10
@@ -17,7 +27,7 @@ def relative_error(ours: torch.Tensor, theirs: torch.Tensor) -> float:
     return float((ours - theirs).abs().max() / theirs.abs().max())
 
 
-def way_back(made: Made) -> str:
+def way_back(made: StateFactory) -> str:
     """How the state is taken back to three quarters of its tokens."""
     try:
         made.state.truncate(made.state.length * 3 // 4)
@@ -26,7 +36,7 @@ def way_back(made: Made) -> str:
     return "leave records out"
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     generator = torch.Generator().manual_seed(settings.seed)
     rows: list[tuple[Value, ...]] = []
@@ -41,9 +51,9 @@ def run(settings: Settings) -> Findings:
         snapshot = made.state.snapshot().bytes
         rows.append((name, error, held, reads, snapshot, way_back(made)))
     return Findings(
-        figures=(Figure("largest relative error against the definitions", worst),),
+        figures=(MeasuredFigure("largest relative error against the definitions", worst),),
         tables=(
-            Table(
+            ResultTable(
                 f"A layer (or a group of them) after {TOKENS} tokens, float64",
                 ("kind", "error", "bytes kept", "bytes read next", "bytes of a snapshot", "going back takes"),
                 tuple(rows),

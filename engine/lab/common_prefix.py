@@ -6,10 +6,19 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from engine.lab.experiment import Experiment, Figure, Findings, Holds, Published, Settings, Table, Value
-from engine.lab.small_schemes import SMALL, WINDOW, embed
-from engine.lab.states.stack import Stack
-from engine.lab.states.state import Snapshot, Unrestorable
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+    Value,
+)
+from agentsim.engine.lab.small_schemes import SMALL, WINDOW, embed
+from agentsim.engine.lab.states.layer_stack import Stack
+from agentsim.engine.lab.states.layer_state import Snapshot, Unrestorable
 
 DOCUMENT = list(range(64))
 QUESTIONS = {"A+B": [100, 101, 102, 103, 104, 105, 106], "A+C": [200, 201, 202, 203, 204, 205, 206, 207],
@@ -26,7 +35,7 @@ class _Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ReuseOutcome:
     """What became of a request: tokens reused, tokens replayed to rebuild windows, and how far the last token's output
     is from that of a run without any cache, as a share of its largest number."""
 
@@ -48,7 +57,7 @@ class Restorer:
         self._replay = bounded_replay
         self._kept: list[_Kept] = []
 
-    def serve(self, tokens: list[int]) -> Served:
+    def serve(self, tokens: list[int]) -> ReuseOutcome:
         """Answer a prompt from what is kept, and keep what it leaves."""
         common, origin = max(
             ((_common(kept.tokens, tokens[:-1]), index) for index, kept in enumerate(self._kept)), default=(0, -1)
@@ -63,7 +72,7 @@ class Restorer:
         snapshots.append(state.snapshot())
         self._kept.append(_Kept(tokens, state, snapshots))
         alone = self._build().append(embed(tokens))
-        return Served(reused, replayed, float((output[-1] - alone[-1]).abs().max() / alone[-1].abs().max()))
+        return ReuseOutcome(reused, replayed, float((output[-1] - alone[-1]).abs().max() / alone[-1].abs().max()))
 
     def _start(self, origin: int, common: int, tokens: list[int]) -> tuple[Stack, int, int]:
         """A state to go on from, how many tokens of the prompt it reuses, and how many were replayed."""
@@ -105,7 +114,7 @@ PROVIDERS: dict[str, tuple[str, bool, int]] = {
 """Name, scheme, whether common prefixes get a snapshot, tokens of a bounded replay."""
 
 
-def served(name: str, seed: int) -> tuple[Served, ...]:
+def served(name: str, seed: int) -> tuple[ReuseOutcome, ...]:
     """The three requests at one of the providers."""
     letter, common, replay = PROVIDERS[name]
     provider = Restorer(lambda: SMALL[letter](seed), snapshot_common=common, bounded_replay=replay)
@@ -115,9 +124,9 @@ def served(name: str, seed: int) -> tuple[Served, ...]:
 def modeled() -> tuple[int, ...]:
     """What the modeled provider of whole prefix units reads of the same three prompts. It counts in steps of many
     tokens, and so each token stands for one step here."""
-    from agentsim.backends.units import UnitProvider
-    from agentsim.providers import rules_for
-    from engine.lab.prompts import DAY, SECOND, prompt_of, request_of
+    from agentsim.cache.unit_cache import UnitProvider
+    from agentsim.engine.lab.named_prompts import DAY, SECOND, prompt_of, request_of
+    from agentsim.rules.providers import rules_for
 
     provider, step = UnitProvider(), rules_for("deepseek", "deepseek-chat", DAY).quantum
     reads = []
@@ -129,20 +138,20 @@ def modeled() -> tuple[int, ...]:
     return tuple(reads)
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
-    figures: list[Figure] = []
+    figures: list[MeasuredFigure] = []
     rows: list[tuple[Value, ...]] = []
     for name in PROVIDERS:
         results = served(name, settings.seed)
         for prompt, result in zip(QUESTIONS, results, strict=True):
-            figures.append(Figure(f"{name}: {prompt} reuses", result.reused, "tokens"))
+            figures.append(MeasuredFigure(f"{name}: {prompt} reuses", result.reused, "tokens"))
         worst = max(result.difference for result in results)
-        figures.append(Figure(f"{name}: relative difference", worst))
+        figures.append(MeasuredFigure(f"{name}: relative difference", worst))
         rows.append((name, *(result.reused for result in results), sum(r.replayed for r in results), worst))
     rule = modeled()
     figures.append(
-        Figure(
+        MeasuredFigure(
             "modeled provider of prefix units agrees", rule == tuple(r.reused for r in served(_LATER, settings.seed))
         )
     )
@@ -150,7 +159,7 @@ def run(settings: Settings) -> Findings:
     return Findings(
         figures=tuple(figures),
         tables=(
-            Table(
+            ResultTable(
                 f"A document of {len(DOCUMENT)} tokens (A) with three questions: tokens reused",
                 ("what is kept", *QUESTIONS, "replayed", "relative difference to no cache"),
                 tuple(rows),

@@ -7,10 +7,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.lab.experiment import BarPlot, Experiment, Figure, Findings, Holds, Published, Settings, Table
-from engine.lab.subject import Subject, model, subject
-from engine.lab.writer import Writer, room
-from engine.model import Model
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.lab.experiment import (
+    BarPlot,
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+)
+from agentsim.engine.lab.subject import Subject, model, subject
+from agentsim.engine.lab.writer import PageWriter, room
 
 BEFORE, SHORTER, DOCUMENT = 200, 120, 800
 """Tokens of what stands before the document, of a shorter beginning, and of the document."""
@@ -27,7 +36,7 @@ class Effect:
     positions: int
 
 
-def splice(source: Writer, target: Writer, first: int, count: int) -> None:
+def splice(source: PageWriter, target: PageWriter, first: int, count: int) -> None:
     """Put the K/V of ``count`` positions of one sequence, from ``first`` on, behind those of another one, as they are.
     Nothing is recomputed: that is what makes it invalid."""
     size = source.kv.page_size
@@ -41,7 +50,7 @@ def splice(source: Writer, target: Writer, first: int, count: int) -> None:
     target.length += count
 
 
-def effects(machine: Model, texts: Subject, *, before: int, shorter: int, document: int) -> dict[str, Effect]:
+def effects(machine: Decoder, texts: Subject, *, before: int, shorter: int, document: int) -> dict[str, Effect]:
     """Ask the questions after four beginnings: the cached one, the right one replayed, and two that the document's K/V
     was not computed behind."""
     beginning = list(texts.document[:before])
@@ -49,10 +58,10 @@ def effects(machine: Model, texts: Subject, *, before: int, shorter: int, docume
     other = list(texts.document[before + document :])[:before]
     questions = [list(question) for question in texts.questions]
     kv, tables = room(machine, 4, before + document + max(map(len, questions)))
-    home, true, spliced, fresh = (Writer(machine, kv, table) for table in tables)
+    home, true, spliced, fresh = (PageWriter(machine, kv, table) for table in tables)
     home.feed(beginning + doc, logits=0)
 
-    def ask(writer: Writer, question: list[int]) -> Tensor:
+    def ask(writer: PageWriter, question: list[int]) -> Tensor:
         length = writer.length
         scores = writer.feed(question, logits=len(question))
         writer.length = length
@@ -76,7 +85,7 @@ def effects(machine: Model, texts: Subject, *, before: int, shorter: int, docume
     return found
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     texts = subject(settings.weights)
     before, shorter, document = (60, 36, 160) if settings.brief else (BEFORE, SHORTER, DOCUMENT)
@@ -86,18 +95,18 @@ def run(settings: Settings) -> Findings:
     )
     return Findings(
         figures=(
-            Figure("valid cache: KL", valid),
-            Figure("other text of the same length: KL", same),
-            Figure("other text of another length: KL", shorter_one),
-            Figure("valid far below the same length", valid < same / 1_000),
-            Figure("same length below another length", same < shorter_one),
-            Figure("valid cache: most likely token changed", found["valid cache"].changed),
-            Figure("invalid splice changes scores by", found["other text, same length"].largest),
-            Figure("full replay: KL", found["other text, same length: replayed"].divergence),
-            Figure("full replay: largest difference", found["other text, same length: replayed"].largest),
+            MeasuredFigure("valid cache: KL", valid),
+            MeasuredFigure("other text of the same length: KL", same),
+            MeasuredFigure("other text of another length: KL", shorter_one),
+            MeasuredFigure("valid far below the same length", valid < same / 1_000),
+            MeasuredFigure("same length below another length", same < shorter_one),
+            MeasuredFigure("valid cache: most likely token changed", found["valid cache"].changed),
+            MeasuredFigure("invalid splice changes scores by", found["other text, same length"].largest),
+            MeasuredFigure("full replay: KL", found["other text, same length: replayed"].divergence),
+            MeasuredFigure("full replay: largest difference", found["other text, same length: replayed"].largest),
         ),
         tables=(
-            Table(
+            ResultTable(
                 f"{texts.name}, fp32: {document} tokens of K/V computed behind {before} others; five questions",
                 ("used behind", "KL, mean", "largest difference of scores", "most likely token changed", "positions"),
                 tuple((name, e.divergence, e.largest, e.changed, e.positions) for name, e in found.items()),

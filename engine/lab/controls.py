@@ -4,45 +4,53 @@ from __future__ import annotations
 
 import torch
 
-from engine.controls import cached_control, splice_control
-from engine.lab.experiment import Experiment, Figure, Findings, Holds, Published, Settings, Table
-from engine.model import Model
-from engine.weights.tiny import tiny_weights
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+)
+from agentsim.engine.reuse_controls import cached_control, splice_control
+from agentsim.engine.weights.tiny import tiny_weights
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
-    figures: list[Figure] = []
+    figures: list[MeasuredFigure] = []
     rows = []
     for name, dtype in (("float64", torch.float64), ("float32", torch.float32)):
         for how, row_by_row in (("row by row", True), ("batched", False)):
-            made = cached_control(Model(tiny_weights(), dtype, row_by_row=row_by_row))
+            made = cached_control(Decoder(tiny_weights(), dtype, row_by_row=row_by_row))
             rows.append(
                 (f"{name}, {how}", made.hit, made.computed, made.cached_against_full, made.cached_against_split)
             )
             if row_by_row:
                 figures += [
-                    Figure(f"{name}: cached against full", made.cached_against_full),
-                    Figure(f"{name}: cached against split", made.cached_against_split),
+                    MeasuredFigure(f"{name}: cached against full", made.cached_against_full),
+                    MeasuredFigure(f"{name}: cached against split", made.cached_against_split),
                 ]
     figures += [
-        Figure("inputs", ", ".join(map(str, made.inputs)), "tokens"),
-        Figure("hit", made.hit, "tokens"),
-        Figure("computed", made.computed, "tokens"),
+        MeasuredFigure("inputs", ", ".join(map(str, made.inputs)), "tokens"),
+        MeasuredFigure("hit", made.hit, "tokens"),
+        MeasuredFigure("computed", made.computed, "tokens"),
     ]
-    splice = splice_control(Model(tiny_weights(), torch.float64, row_by_row=True))
+    splice = splice_control(Decoder(tiny_weights(), torch.float64, row_by_row=True))
     figures += [
-        Figure("document's keys in layer 1, other context", splice.first_layer_keys),
-        Figure("document's keys in layer 2, other context", splice.second_layer_keys),
-        Figure("layer 2 differs", splice.second_layer_keys > 0.01),
-        Figure("scores after an invalid splice", splice.invalid_splice),
-        Figure("an invalid splice changes scores", splice.invalid_splice > 0.01),
-        Figure("scores after a full replay", splice.full_replay),
+        MeasuredFigure("document's keys in layer 1, other context", splice.first_layer_keys),
+        MeasuredFigure("document's keys in layer 2, other context", splice.second_layer_keys),
+        MeasuredFigure("layer 2 differs", splice.second_layer_keys > 0.01),
+        MeasuredFigure("scores after an invalid splice", splice.invalid_splice),
+        MeasuredFigure("an invalid splice changes scores", splice.invalid_splice > 0.01),
+        MeasuredFigure("scores after a full replay", splice.full_replay),
     ]
     return Findings(
         figures=tuple(figures),
         tables=(
-            Table(
+            ResultTable(
                 "The third request of 47 tokens: read from the cache, at once, and split",
                 ("arithmetic", "hit", "computed", "cached − full", "cached − split"),
                 tuple(rows),

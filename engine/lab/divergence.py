@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from engine.lab.experiment import Experiment, Figure, Findings, Holds, Published, Settings, Table
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+)
 
 Distribution = Sequence[float]
 
@@ -34,7 +42,7 @@ MAIN, INDEX = (0.45, 0.45, 0.10), (0.10, 0.20, 0.70)
 CERTAIN, PREDICTED = (1.0, 0.0, 0.0), (0.2, 0.5, 0.3)
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     rows = tuple(
         (name, entropy(p), entropy(r), cross_entropy(p, r), kl(p, r), kl(r, p) if all(p) else None)
@@ -42,17 +50,17 @@ def run(settings: Settings) -> Findings:
     )
     return Findings(
         figures=(
-            Figure("KL of indexer to main attention", kl(MAIN, INDEX)),
-            Figure("cross-entropy of a true token at 20 %", cross_entropy(CERTAIN, PREDICTED)),
-            Figure("KL of the same", kl(CERTAIN, PREDICTED)),
-            Figure("entropy of a certain target", entropy(CERTAIN)),
-            Figure(
+            MeasuredFigure("KL of indexer to main attention", kl(MAIN, INDEX)),
+            MeasuredFigure("cross-entropy of a true token at 20 %", cross_entropy(CERTAIN, PREDICTED)),
+            MeasuredFigure("KL of the same", kl(CERTAIN, PREDICTED)),
+            MeasuredFigure("entropy of a certain target", entropy(CERTAIN)),
+            MeasuredFigure(
                 "cross-entropy minus entropy minus KL",
                 abs(cross_entropy(MAIN, INDEX) - entropy(MAIN) - kl(MAIN, INDEX)),
             ),
         ),
         tables=(
-            Table(
+            ResultTable(
                 "Two pairs of distributions",
                 ("pair", "H(p)", "H(r)", "CE(p, r)", "KL(p, r)", "KL(r, p)"),
                 rows,

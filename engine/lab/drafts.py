@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import torch
 
-from engine.lab.writer import Writer, room
-from engine.model import Model
-from engine.weights.weights import Weights
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.lab.writer import PageWriter, room
+from agentsim.engine.weights.weights import Weights
 
 
 def ngram_proposal(tokens: Sequence[int], count: int, longest: int = 3) -> list[int]:
@@ -22,9 +22,9 @@ def ngram_proposal(tokens: Sequence[int], count: int, longest: int = 3) -> list[
     return []
 
 
-def truncated(weights: Weights, layers: int, dtype: torch.dtype) -> Model:
+def truncated(weights: Weights, layers: int, dtype: torch.dtype) -> Decoder:
     """A model of the first layers, with the same embedding, last norm and output."""
-    return Model(Weights(replace(weights.config, layers=layers), weights.tensors, weights.identity), dtype)
+    return Decoder(Weights(replace(weights.config, layers=layers), weights.tensors, weights.identity), dtype)
 
 
 class NGramDraft:
@@ -38,9 +38,9 @@ class NGramDraft:
 class ModelDraft:
     """Proposes greedily with a smaller model, whose K/V follows what was committed."""
 
-    def __init__(self, model: Model, most: int) -> None:
+    def __init__(self, model: Decoder, most: int) -> None:
         kv, tables = room(model, 1, most)
-        self._writer = Writer(model, kv, tables[0])
+        self._writer = PageWriter(model, kv, tables[0])
         self._seen: list[int] = []
 
     def propose(self, tokens: Sequence[int], count: int) -> list[int]:

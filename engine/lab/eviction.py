@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import torch
 
-from engine.lab.experiment import BarPlot, Experiment, Figure, Findings, Holds, Published, Settings, Table
-from engine.lab.subject import model
-from engine.ownership import return_after_eviction
+from agentsim.engine.lab.experiment import (
+    BarPlot,
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+)
+from agentsim.engine.lab.subject import model
+from agentsim.engine.page_ownership import return_after_eviction
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     machine = model(settings.weights, torch.float32)
     head, tail = return_after_eviction(machine, "head_first"), return_after_eviction(machine, "tail_first")
@@ -19,18 +28,18 @@ def run(settings: Settings) -> Findings:
     )
     return Findings(
         figures=(
-            Figure("prompt", head.prompt, "tokens"),
-            Figure("first page goes: hit", head.hit, "tokens"),
-            Figure("first page goes: pages that take room", head.kept),
-            Figure("first page goes: pages within reach", head.reachable),
-            Figure("first page goes: difference to no cache", head.difference),
-            Figure("last page goes: hit", tail.hit, "tokens"),
-            Figure("last page goes: pages within reach", tail.reachable),
-            Figure("last page goes: difference to no cache", tail.difference),
-            Figure("last page goes: the same twelve tokens", tail.same_tokens),
+            MeasuredFigure("prompt", head.prompt, "tokens"),
+            MeasuredFigure("first page goes: hit", head.hit, "tokens"),
+            MeasuredFigure("first page goes: pages that take room", head.kept),
+            MeasuredFigure("first page goes: pages within reach", head.reachable),
+            MeasuredFigure("first page goes: difference to no cache", head.difference),
+            MeasuredFigure("last page goes: hit", tail.hit, "tokens"),
+            MeasuredFigure("last page goes: pages within reach", tail.reachable),
+            MeasuredFigure("last page goes: difference to no cache", tail.difference),
+            MeasuredFigure("last page goes: the same twelve tokens", tail.same_tokens),
         ),
         tables=(
-            Table(
+            ResultTable(
                 "A prompt of 195 tokens (12 full pages of 16 and a tail) comes back",
                 ("order", "hit", "pages within reach", "pages kept", "difference to no cache", "same tokens"),
                 rows,

@@ -22,7 +22,7 @@ class Holds(Enum):
     """It depends on hardware, weights or library: shown beside, never judged."""
 
 
-class Agreement(Enum):
+class FigureAgreement(Enum):
     """What became of the comparison."""
 
     SAME = "same"
@@ -41,7 +41,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class MeasuredFigure:
     """A measured figure. Its name is the key of the published one, where there is one."""
 
     name: str
@@ -50,7 +50,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ResultTable:
     """Rows of values under titled columns."""
 
     title: str
@@ -100,8 +100,8 @@ Plot = LinePlot | BarPlot
 class Findings:
     """What an experiment found."""
 
-    figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()
+    figures: tuple[MeasuredFigure, ...] = ()
+    tables: tuple[ResultTable, ...] = ()
     plots: tuple[Plot, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -114,7 +114,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class LabSettings:
     """How to run. ``brief`` takes smaller inputs: the mechanisms are the same, figures of the machine are not."""
 
     seed: int = 20_261_129
@@ -136,26 +136,26 @@ class Experiment:
     name: str
     title: str
     meaning: str
-    run: Callable[[Settings], Findings]
+    run: Callable[[LabSettings], Findings]
     published: Mapping[str, Published] = field(default_factory=dict)
     needs_model: bool = False
     """It runs a real model, whose weights must be there."""
 
 
-def agreement(measured: Value, published: Published | None) -> Agreement:
+def agreement(measured: Value, published: Published | None) -> FigureAgreement:
     """Hold a measured value against the published one."""
     if published is None:
-        return Agreement.UNPUBLISHED
+        return FigureAgreement.UNPUBLISHED
     if published.holds is Holds.MACHINE:
-        return Agreement.MACHINE
+        return FigureAgreement.MACHINE
     if published.holds is Holds.EXACTLY:
-        return Agreement.SAME if measured == published.value else Agreement.DIFFERS
+        return FigureAgreement.SAME if measured == published.value else FigureAgreement.DIFFERS
     if not isinstance(measured, (int, float)) or not isinstance(published.value, (int, float)):
-        return Agreement.DIFFERS
+        return FigureAgreement.DIFFERS
     if published.holds is Holds.AT_MOST:
-        return Agreement.SAME if measured <= published.value else Agreement.DIFFERS
+        return FigureAgreement.SAME if measured <= published.value else FigureAgreement.DIFFERS
     near = math.isclose(measured, published.value, rel_tol=0.0, abs_tol=published.tolerance)
-    return Agreement.SAME if near else Agreement.DIFFERS
+    return FigureAgreement.SAME if near else FigureAgreement.DIFFERS
 
 
 def exactly(**figures: Value) -> dict[str, Published]:

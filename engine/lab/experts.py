@@ -7,7 +7,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.lab.experiment import Experiment, Figure, Findings, Holds, LinePlot, Published, Series, Settings, Table
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    LinePlot,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+    Series,
+)
 
 POSITIONS, EXPERTS, CHOSEN, DIM = 100, 8, 2, 16
 
@@ -102,7 +112,7 @@ def trained(layer: Experts, inputs: Tensor) -> tuple[list[int], bool]:
     return found, moved
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     generator = torch.Generator().manual_seed(settings.seed)
     spread = Experts(generator)
@@ -116,19 +126,19 @@ def run(settings: Settings) -> Findings:
     loads = balance_by_bias(layer, same, 120)
     after = layer.route(same).load(EXPERTS)
     figures = (
-        Figure("assignments", routed.assignments),
-        Figure("collapsed: assignments of expert 2", load[2]),
-        Figure("collapsed: assignments of expert 7", load[7]),
-        Figure("collapsed: experts without work", sum(count == 0 for count in load)),
-        Figure("collapsed: experts that get a gradient", str(gradients)),
-        Figure("collapsed: the router gets a gradient", router_learns),
-        Figure("after balancing: experts without work", sum(count == 0 for count in after)),
-        Figure("against every expert on every position", error),
+        MeasuredFigure("assignments", routed.assignments),
+        MeasuredFigure("collapsed: assignments of expert 2", load[2]),
+        MeasuredFigure("collapsed: assignments of expert 7", load[7]),
+        MeasuredFigure("collapsed: experts without work", sum(count == 0 for count in load)),
+        MeasuredFigure("collapsed: experts that get a gradient", str(gradients)),
+        MeasuredFigure("collapsed: the router gets a gradient", router_learns),
+        MeasuredFigure("after balancing: experts without work", sum(count == 0 for count in after)),
+        MeasuredFigure("against every expert on every position", error),
     )
     return Findings(
         figures=figures,
         tables=(
-            Table(
+            ResultTable(
                 f"Assignments of {POSITIONS} positions to {CHOSEN} of {EXPERTS} experts",
                 ("expert", "random router", "collapsed", "after 120 steps of bias"),
                 tuple((e, routed.load(EXPERTS)[e], load[e], after[e]) for e in range(EXPERTS)),

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import torch
 
-from engine.lab.experiment import BarPlot, Experiment, Figure, Findings, Published, Settings, Table, Value
-from engine.lab.marked import Asked, MarkedEngine
-from engine.lab.prompts import DAY, SECOND, prompt_of, request_of
-from engine.lab.subject import Subject, model, subject
+from agentsim.engine.lab.experiment import (
+    BarPlot,
+    Experiment,
+    Findings,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+    Value,
+)
+from agentsim.engine.lab.marked import MarkedEngine, MarkedRequest
+from agentsim.engine.lab.named_prompts import DAY, SECOND, prompt_of, request_of
+from agentsim.engine.lab.subject import Subject, model, subject
 
 FULL = (51_870, 300, 30_000, 200)
 """Tokens of what the parent sent, its reply, the map that all get, and each one's own instructions."""
@@ -20,8 +29,8 @@ CASES = tuple((marked, waits) for marked in (False, True) for waits in (False, T
 
 def by_rule(sizes: tuple[int, int, int, int], *, marked: bool, waits: bool) -> tuple[int, ...]:
     """What the modeled provider lets A, B and C read. Its minimum length plays no part here."""
-    from agentsim.backends.modeled import ModeledProvider
-    from agentsim.providers import rules_for
+    from agentsim.cache.modeled_provider import ModeledProvider
+    from agentsim.rules.providers import rules_for
 
     rules = rules_for("anthropic", "claude-opus-4-8", DAY).with_(minimum=1)
     provider = ModeledProvider(rules)
@@ -48,11 +57,11 @@ def measured(
     marked: bool,
     waits: bool,
     longest: bool = False,
-) -> tuple[Asked, ...]:
+) -> tuple[MarkedRequest, ...]:
     """The same on pages: real tokens, a real model."""
-    from engine.model import Model
+    from agentsim.engine.decoder import Decoder
 
-    assert isinstance(machine, Model)
+    assert isinstance(machine, Decoder)
     base, reply, shared, own = sizes
     words = texts.document * 3  # the map begins where the parent's text has ended
     parent, replied, charted = (list(words[a:b]) for a, b in _spans(base, reply, shared))
@@ -70,11 +79,11 @@ def measured(
     return (*engine.ask(prompts[:1], 2), *engine.ask(prompts[1:], 2))
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     texts, machine = subject(settings.weights), model(settings.weights, torch.float32)
     sizes = BRIEF if settings.brief else SCALED
-    figures: list[Figure] = []
+    figures: list[MeasuredFigure] = []
     rows: list[tuple[Value, ...]] = []
     times: list[tuple[Value, ...]] = []
     bars: list[tuple[str, float]] = []
@@ -87,7 +96,7 @@ def run(settings: Settings) -> Findings:
         ours = measured(machine, texts, sizes, marked=marked, waits=waits)
         agrees = agrees and tuple(each.read for each in ours) == scaled
         answers.add(tuple(each.answer for each in ours))
-        figures.append(Figure(f"{name}: B and C read, by rule", ", ".join(f"{each:,}" for each in full[1:])))
+        figures.append(MeasuredFigure(f"{name}: B and C read, by rule", ", ".join(f"{each:,}" for each in full[1:])))
         rows.append((name, *full, *(each.read for each in ours)))
         times.append((name, *(each.first_token_ms for each in ours)))
         bars.append((name, ours[1].first_token_ms))
@@ -99,21 +108,23 @@ def run(settings: Settings) -> Findings:
         times.append((name, *(each.first_token_ms for each in ours)))
         bars.append((name, ours[1].first_token_ms))
         if waits:
-            figures.append(Figure("an engine without markers: waiting is enough", ours[1].read == sum(sizes[:3])))
+            figures.append(
+                MeasuredFigure("an engine without markers: waiting is enough", ours[1].read == sum(sizes[:3]))
+            )
     same = len(answers) == 1
     figures += [
-        Figure("measured on pages as by rule", agrees),
-        Figure("the same tokens in every case", same),
+        MeasuredFigure("measured on pages as by rule", agrees),
+        MeasuredFigure("the same tokens in every case", same),
     ]
     return Findings(
         figures=tuple(figures),
         tables=(
-            Table(
+            ResultTable(
                 f"Tokens read: by rule of {sum(FULL):,}, and on {texts.name}'s pages of {sum(sizes):,}",
                 ("case", "rule: A", "B", "C", "pages: A", "B ", "C "),
                 tuple(rows),
             ),
-            Table("Time to the first token, ms", ("case", "A", "B", "C"), tuple(times)),
+            ResultTable("Time to the first token, ms", ("case", "A", "B", "C"), tuple(times)),
         ),
         plots=(BarPlot("Time to the first token of B", "ms", tuple(bars)),),
     )

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from engine.chain import TokenChain
-from engine.lab.entries import ID_BYTES, Granularity
-from engine.lab.experiment import Experiment, Figure, Findings, LinePlot, Published, Series, Settings, Table
-from engine.pages import PagePool
-from engine.prefix import PrefixCache
+from agentsim.engine.lab.entries import ID_BYTES, Granularity
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    LabSettings,
+    LinePlot,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+    Series,
+)
+from agentsim.engine.page_pool import PagePool
+from agentsim.engine.prefix_cache import PrefixCache
+from agentsim.engine.token_chain import TokenChain
 
 DOCUMENT, REQUEST, GROUP = 1_000_000, 1_000, 16
 
@@ -27,7 +36,7 @@ def measured(group: int, diverging_at: int, length: int = REQUEST) -> tuple[int,
     return len(cache), len(cache.match(second).places) * group
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     fine, coarse = Granularity(1), Granularity(GROUP)
     entries_fine, reused_fine = measured(1, 1_000)
@@ -37,20 +46,22 @@ def run(settings: Settings) -> Findings:
     groups = (1, 2, 4, 8, 16, 32, 64, 128, 256)
     return Findings(
         figures=(
-            Figure("entries of a million tokens, one each", fine.entries(DOCUMENT)),
-            Figure("entries of a million tokens, groups of 16", coarse.entries(DOCUMENT)),
-            Figure("times fewer entries", fine.entries(DOCUMENT) // coarse.entries(DOCUMENT)),
-            Figure("most extra tokens per request", coarse.most_repeated),
-            Figure("diverging at 1,000: reused, one each", reused_fine),
-            Figure("diverging at 1,000: reused, groups of 16", reused_coarse),
-            Figure("diverging at 1,000: extra tokens", reused_fine - reused_coarse),
-            Figure("diverging at 993: reused, one each", boundary_fine),
-            Figure("diverging at 993: reused, groups of 16", boundary_coarse),
-            Figure("the cache agrees with the arithmetic", (reused_fine, reused_coarse, entries_fine, entries_coarse)
+            MeasuredFigure("entries of a million tokens, one each", fine.entries(DOCUMENT)),
+            MeasuredFigure("entries of a million tokens, groups of 16", coarse.entries(DOCUMENT)),
+            MeasuredFigure("times fewer entries", fine.entries(DOCUMENT) // coarse.entries(DOCUMENT)),
+            MeasuredFigure("most extra tokens per request", coarse.most_repeated),
+            MeasuredFigure("diverging at 1,000: reused, one each", reused_fine),
+            MeasuredFigure("diverging at 1,000: reused, groups of 16", reused_coarse),
+            MeasuredFigure("diverging at 1,000: extra tokens", reused_fine - reused_coarse),
+            MeasuredFigure("diverging at 993: reused, one each", boundary_fine),
+            MeasuredFigure("diverging at 993: reused, groups of 16", boundary_coarse),
+            MeasuredFigure(
+                "the cache agrees with the arithmetic",
+                (reused_fine, reused_coarse, entries_fine, entries_coarse)
                    == (fine.reused(999), coarse.reused(999), fine.entries(REQUEST), coarse.entries(REQUEST))),
         ),
         tables=(
-            Table(
+            ResultTable(
                 "A document of a million tokens, and requests that end anywhere",
                 ("group", "entries", f"identities of {ID_BYTES} bytes, MB", "most extra tokens", "extra on average"),
                 tuple(

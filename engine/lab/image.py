@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import torch
 
-from engine.lab.experiment import Experiment, Figure, Findings, Published, Settings, Table
-from engine.lab.states.full import FullHistory, Projections
-from engine.lab.states.image import ImageMemory
+from agentsim.engine.lab.experiment import Experiment, Findings, LabSettings, MeasuredFigure, Published, ResultTable
+from agentsim.engine.lab.states.full_state import FullHistory, Projections
+from agentsim.engine.lab.states.image_state import ImageMemory
 
 TEXT, IMAGE, DIM = 5, 4, 16
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     generator = torch.Generator().manual_seed(settings.seed)
 
@@ -30,10 +30,12 @@ def run(settings: Settings) -> Findings:
     after = (len(alone.keys), len(inside.keys), *beside.records)
     names = ("text only", "image in the sequence", "image beside: text", "image beside: image")
     return Findings(
-        figures=tuple(Figure(f"{name}, records of T5", count) for name, count in zip(names, before, strict=True))
-        + tuple(Figure(f"{name}, records of R1", count) for name, count in zip(names, after, strict=True)),
+        figures=tuple(
+            MeasuredFigure(f"{name}, records of T5", count) for name, count in zip(names, before, strict=True)
+        )
+        + tuple(MeasuredFigure(f"{name}, records of R1", count) for name, count in zip(names, after, strict=True)),
         tables=(
-            Table(
+            ResultTable(
                 "Records that one query reads",
                 ("connection", "T5 predicts R1", "R1 predicts R2"),
                 (

@@ -5,8 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.lab.experiment import Experiment, Figure, Findings, Holds, LinePlot, Published, Series, Settings
-from engine.lab.states.full import Projections
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    LinePlot,
+    MeasuredFigure,
+    Published,
+    Series,
+)
+from agentsim.engine.lab.states.full_state import Projections
 
 DIM, INDEX_DIM, TOKENS, MOST = 16, 4, 48, 8
 TEACHER, FIRST = (0.45, 0.45, 0.10), (0.10, 0.20, 0.70)
@@ -90,19 +99,19 @@ def train(seed: int, steps: int) -> tuple[list[float], float, float, bool]:
     return losses, before, indexer.recall(unseen), bool(torch.equal(frozen, indexer.attention.query))
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     before, after, error = worked_step(rate=1.0)
     losses, recall_before, recall_after, frozen = train(settings.seed, 60 if settings.brief else 300)
     return Findings(
         figures=(
-            Figure("loss before the step", before),
-            Figure("loss after one step", after),
-            Figure("one step lowers the loss", after < before),
-            Figure("gradient against r − p", error),
-            Figure("main attention stays frozen", frozen),
-            Figure("share of attention on chosen records, untrained", recall_before),
-            Figure("share of attention on chosen records, trained", recall_after),
+            MeasuredFigure("loss before the step", before),
+            MeasuredFigure("loss after one step", after),
+            MeasuredFigure("one step lowers the loss", after < before),
+            MeasuredFigure("gradient against r − p", error),
+            MeasuredFigure("main attention stays frozen", frozen),
+            MeasuredFigure("share of attention on chosen records, untrained", recall_before),
+            MeasuredFigure("share of attention on chosen records, trained", recall_after),
         ),
         plots=(
             LinePlot(

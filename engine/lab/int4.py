@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from engine.lab.experiment import Experiment, Figure, Findings, Published, Settings, Table
-from engine.lab.kv_size import held
-from engine.lab.states.state import held_bytes
-from kernels import pack_int4, unpack_int4
+from agentsim.engine.lab.experiment import Experiment, Findings, LabSettings, MeasuredFigure, Published, ResultTable
+from agentsim.engine.lab.kv_size import held
+from agentsim.engine.lab.states.layer_state import held_bytes
+from agentsim.kernels import pack_int4, unpack_int4
 
 
 def round_trip_error(numbers: torch.Tensor) -> float:
@@ -18,7 +18,7 @@ def round_trip_error(numbers: torch.Tensor) -> float:
     return float((error / steps.clamp_min(1e-30)[..., None]).max())
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     generator = torch.Generator().manual_seed(settings.seed)
     group = torch.randn(16, generator=generator)
@@ -33,19 +33,19 @@ def run(settings: Settings) -> Findings:
     four = held(2, head_dim=64, heads=8, tokens=64, int4=True)
     return Findings(
         figures=(
-            Figure("16 numbers in bfloat16", held_bytes(group.to(torch.bfloat16)), "bytes"),
-            Figure("16 numbers: levels", held_bytes(packed), "bytes"),
-            Figure("16 numbers: step", held_bytes(steps), "bytes"),
-            Figure("16 numbers in four bits", held_bytes(packed) + held_bytes(steps), "bytes"),
-            Figure("2,048 numbers: levels", held_bytes(many_packed), "bytes"),
-            Figure("2,048 numbers: steps", held_bytes(many_steps), "bytes"),
-            Figure("2,048 numbers in four bits", held_bytes(many_packed) + held_bytes(many_steps), "bytes"),
-            Figure("level of 0.32 at steps of 0.1", level),
-            Figure("0.32 reconstructed", round(float(unpack_int4(levels, step, torch.float32)[1]), 6)),
-            Figure("largest error, in steps", round_trip_error(many)),
+            MeasuredFigure("16 numbers in bfloat16", held_bytes(group.to(torch.bfloat16)), "bytes"),
+            MeasuredFigure("16 numbers: levels", held_bytes(packed), "bytes"),
+            MeasuredFigure("16 numbers: step", held_bytes(steps), "bytes"),
+            MeasuredFigure("16 numbers in four bits", held_bytes(packed) + held_bytes(steps), "bytes"),
+            MeasuredFigure("2,048 numbers: levels", held_bytes(many_packed), "bytes"),
+            MeasuredFigure("2,048 numbers: steps", held_bytes(many_steps), "bytes"),
+            MeasuredFigure("2,048 numbers in four bits", held_bytes(many_packed) + held_bytes(many_steps), "bytes"),
+            MeasuredFigure("level of 0.32 at steps of 0.1", level),
+            MeasuredFigure("0.32 reconstructed", round(float(unpack_int4(levels, step, torch.float32)[1]), 6)),
+            MeasuredFigure("largest error, in steps", round_trip_error(many)),
         ),
         tables=(
-            Table(
+            ResultTable(
                 "64 tokens of a layer with two K/V heads of 64",
                 ("kept as", "bytes", "share"),
                 (("bfloat16", full.bytes, 1.0), ("four bits and steps", four.bytes, four.bytes / full.bytes)),

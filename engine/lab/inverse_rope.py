@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from engine.lab.experiment import Experiment, Figure, Findings, Holds, Published, Settings
-from engine.lab.states.rotary import rotate, turn
+from agentsim.engine.lab.experiment import Experiment, Findings, Holds, LabSettings, MeasuredFigure, Published
+from agentsim.engine.lab.states.rotary_positions import rotate, turn
 
 DEGREE = math.pi / 180
 
@@ -30,7 +30,7 @@ def relative_error(seed: int) -> float:
     return worst
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     records = torch.tensor([[2.0, 0.0], [0.0, 4.0]], dtype=torch.float64)
     weights = torch.tensor([0.75, 0.25], dtype=torch.float64)
@@ -40,12 +40,12 @@ def run(settings: Settings) -> Findings:
     each = sum((w * turned(r, -query_at * per_position) for w, r in zip(weights, records, strict=True)), torch.zeros(2))
     return Findings(
         figures=(
-            Figure("read, first coordinate", float(mixed[0])),
-            Figure("read, second coordinate", float(mixed[1])),
-            Figure("turned back, first coordinate", float(back[0])),
-            Figure("turned back, second coordinate", float(back[1])),
-            Figure("turning each record instead: difference", float((back - each).abs().max())),
-            Figure("rotations combine to the distance: error", relative_error(settings.seed)),
+            MeasuredFigure("read, first coordinate", float(mixed[0])),
+            MeasuredFigure("read, second coordinate", float(mixed[1])),
+            MeasuredFigure("turned back, first coordinate", float(back[0])),
+            MeasuredFigure("turned back, second coordinate", float(back[1])),
+            MeasuredFigure("turning each record instead: difference", float((back - each).abs().max())),
+            MeasuredFigure("rotations combine to the distance: error", relative_error(settings.seed)),
         ),
         notes=("The records themselves stay as they were stored: the next query reads them again.",),
     )

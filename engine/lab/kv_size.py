@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import torch
 
-from engine.lab.experiment import BarPlot, Experiment, Figure, Findings, Published, Settings, Table
-from engine.lab.sizes import GIB, Shape, alternatives, kv_bytes, number_bytes
-from engine.lab.states.full import FullHistory, Projections
-from engine.lab.states.int4 import Int4History
-from engine.lab.states.state import State
+from agentsim.engine.lab.experiment import (
+    BarPlot,
+    Experiment,
+    Findings,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+)
+from agentsim.engine.lab.kv_sizes import GIB, Shape, alternatives, kv_bytes, number_bytes
+from agentsim.engine.lab.states.full_state import FullHistory, Projections
+from agentsim.engine.lab.states.int4_state import Int4History
+from agentsim.engine.lab.states.layer_state import LayerState
 
 LAYERS, TOKENS, HEAD_DIM, HEADS = 32, 32_768, 128, 32
 
 
-def held(kv_heads: int, *, head_dim: int, heads: int, tokens: int, int4: bool = False) -> State:
+def held(kv_heads: int, *, head_dim: int, heads: int, tokens: int, int4: bool = False) -> LayerState:
     """A layer's state, two bytes a number, after that many tokens."""
     generator = torch.Generator().manual_seed(0)
     weights = Projections.drawn(
         generator, dim=8, heads=heads, kv_heads=kv_heads, head_dim=head_dim, dtype=torch.bfloat16
     )
-    state: State = Int4History(weights) if int4 else FullHistory(weights)
+    state: LayerState = Int4History(weights) if int4 else FullHistory(weights)
     state.record(torch.randn(tokens, 8, generator=generator).to(torch.bfloat16))
     return state
 
@@ -31,7 +39,7 @@ def pairs(heads: int, kv_heads: int, tokens: int) -> int:
     return state.keys.shape[0] * state.keys.shape[1]
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     figures, rows = [], []
     for name, kv_heads in (("MHA", HEADS), ("GQA", 8), ("MQA", 1)):
@@ -40,26 +48,26 @@ def run(settings: Settings) -> Findings:
         # 64 tokens of one layer are held for real: the arithmetic stands on them.
         one = held(kv_heads, head_dim=HEAD_DIM, heads=HEADS, tokens=64).bytes
         assert one * LAYERS * (TOKENS // 64) == whole
-        figures.append(Figure(f"{name}, {kv_heads} K/V heads", whole / GIB, "GiB"))
+        figures.append(MeasuredFigure(f"{name}, {kv_heads} K/V heads", whole / GIB, "GiB"))
         rows.append((name, kv_heads, number_bytes(shape.numbers, 16), whole / GIB, kv_bytes(shape, TOKENS, 4) / GIB))
     two_groups = held(2, head_dim=4, heads=8, tokens=1).bytes
     figures += [
-        Figure("one pair of four numbers each", held(1, head_dim=4, heads=8, tokens=1).bytes, "bytes"),
-        Figure("two groups, per token", two_groups, "bytes"),
-        Figure("pairs for five tokens, MHA of eight heads", pairs(8, 8, 5)),
-        Figure("pairs for five tokens, two groups", pairs(8, 2, 5)),
-        Figure("pairs for five tokens, MQA", pairs(8, 1, 5)),
+        MeasuredFigure("one pair of four numbers each", held(1, head_dim=4, heads=8, tokens=1).bytes, "bytes"),
+        MeasuredFigure("two groups, per token", two_groups, "bytes"),
+        MeasuredFigure("pairs for five tokens, MHA of eight heads", pairs(8, 8, 5)),
+        MeasuredFigure("pairs for five tokens, two groups", pairs(8, 2, 5)),
+        MeasuredFigure("pairs for five tokens, MQA", pairs(8, 1, 5)),
     ]
     others = alternatives(Shape(LAYERS, HEADS, 8, HEAD_DIM), TOKENS)
     return Findings(
         figures=tuple(figures),
         tables=(
-            Table(
+            ResultTable(
                 "32 layers, 32,768 tokens, head dimension 128, 32 query heads",
                 ("heads", "K/V heads", "bytes per token and layer", "16 bits, GiB", "INT4, GiB"),
                 tuple(rows),
             ),
-            Table(
+            ResultTable(
                 "The same model with eight K/V heads, built or kept otherwise",
                 ("way", "GiB"),
                 tuple((each.name, round(each.bytes / GIB, 3)) for each in others),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import torch
 
-from engine.lab.experiment import Experiment, Figure, Findings, Published, Settings, Table
-from engine.lab.states.latent import absorb
+from agentsim.engine.lab.experiment import Experiment, Findings, LabSettings, MeasuredFigure, Published, ResultTable
+from agentsim.engine.lab.states.latent_state import absorb
 
 EXPAND = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]], dtype=torch.float64)
 """Two numbers make a key of three: the third is the sum of both."""
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     latent = torch.tensor([2.0, 1.0], dtype=torch.float64)
     query = torch.tensor([1.0, 0.0, 2.0], dtype=torch.float64)
@@ -26,14 +26,14 @@ def run(settings: Settings) -> Findings:
     absorbed = torch.einsum("thr,sr->hts", absorb(queries, up), latents)
     return Findings(
         figures=(
-            Figure("expanded key", str(key.int().tolist())),
-            Figure("score of the expanded key", int(query @ key)),
-            Figure("transformed query", str(moved.int().tolist())),
-            Figure("score of the latent", int(moved @ latent)),
-            Figure("random scores, largest difference", float((expanded - absorbed).abs().max())),
+            MeasuredFigure("expanded key", str(key.int().tolist())),
+            MeasuredFigure("score of the expanded key", int(query @ key)),
+            MeasuredFigure("transformed query", str(moved.int().tolist())),
+            MeasuredFigure("score of the latent", int(moved @ latent)),
+            MeasuredFigure("random scores, largest difference", float((expanded - absorbed).abs().max())),
         ),
         tables=(
-            Table(
+            ResultTable(
                 f"Numbers kept and multiplied, one query over {tokens} tokens, {heads} heads of {width}, rank {rank}",
                 ("way", "numbers kept for keys", "multiplications for scores"),
                 (

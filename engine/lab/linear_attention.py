@@ -5,8 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.lab.experiment import Experiment, Figure, Findings, Holds, Published, Settings, Table
-from engine.lab.states.recurrent import LinearWeights, Recurrent
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+)
+from agentsim.engine.lab.states.recurrent_state import LinearWeights, Recurrent
 
 WRITES = (((1.0, 2.0), (2.0, 0.0)), ((2.0, 1.0), (0.0, 3.0)))
 """Transformed key and value of two tokens."""
@@ -27,7 +35,7 @@ def written() -> Recurrent:
     return state
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     state = written()
     assert state.total is not None
@@ -35,15 +43,15 @@ def run(settings: Settings) -> Findings:
     scores = [float(vector(*QUERY) @ vector(*key)) for key, _ in WRITES]
     return Findings(
         figures=(
-            Figure("S", str(state.matrix.int().tolist())),
-            Figure("z", str(state.total.int().tolist())),
-            Figure("weighted sum", str((vector(*QUERY) @ state.matrix).int().tolist())),
-            Figure("total score", float(vector(*QUERY) @ state.total)),
-            Figure("read, first coordinate", float(read[0])),
-            Figure("read, second coordinate", float(read[1])),
+            MeasuredFigure("S", str(state.matrix.int().tolist())),
+            MeasuredFigure("z", str(state.total.int().tolist())),
+            MeasuredFigure("weighted sum", str((vector(*QUERY) @ state.matrix).int().tolist())),
+            MeasuredFigure("total score", float(vector(*QUERY) @ state.total)),
+            MeasuredFigure("read, first coordinate", float(read[0])),
+            MeasuredFigure("read, second coordinate", float(read[1])),
         ),
         tables=(
-            Table(
+            ResultTable(
                 "The same read from two records",
                 ("record", "score", "weight"),
                 tuple((number, score, score / sum(scores)) for number, score in enumerate(scores, start=1)),

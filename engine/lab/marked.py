@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence as Row
 from dataclasses import dataclass
 
-from engine.chain import TokenChain
-from engine.engine import Decoder, Engine
-from engine.prefix import Match, PrefixCache
-from engine.sequence import Sequence
+from agentsim.engine.inference_engine import Decoder, Engine
+from agentsim.engine.prefix_cache import Match, PrefixCache
+from agentsim.engine.sequence import Sequence
+from agentsim.engine.token_chain import TokenChain
 
 
 class MarkedCache(PrefixCache):
@@ -34,7 +34,7 @@ class MarkedCache(PrefixCache):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MarkedRequest:
     """What became of a request: tokens of its prompt, how many were read, and the time to its first token."""
 
     tokens: int
@@ -59,7 +59,7 @@ class MarkedEngine:
             self._marks = MarkedCache(self.engine)
             self.engine.cache = self.engine.scheduler.cache = self._marks
 
-    def ask(self, prompts: Row[tuple[Row[int], Row[int]]], new_tokens: int) -> list[Asked]:
+    def ask(self, prompts: Row[tuple[Row[int], Row[int]]], new_tokens: int) -> list[MarkedRequest]:
         """Send prompts (tokens, and the lengths that are marked) at the same time, and wait for all answers. Marked
         prefixes can be read once their request has begun to answer, and so by none of these."""
         sequences = [self.engine.submit(tokens, new_tokens, stop=()) for tokens, _ in prompts]
@@ -71,8 +71,8 @@ class MarkedEngine:
         return [_asked(sequence) for sequence in sequences]
 
 
-def _asked(sequence: Sequence) -> Asked:
+def _asked(sequence: Sequence) -> MarkedRequest:
     assert sequence.first_token is not None
     assert sequence.arrived is not None
     waited = (sequence.first_token - sequence.arrived) / 1e6
-    return Asked(sequence.prompt_length, sequence.reused, waited, tuple(sequence.generated))
+    return MarkedRequest(sequence.prompt_length, sequence.reused, waited, tuple(sequence.generated))

@@ -8,11 +8,21 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from engine.lab.experiment import BarPlot, Experiment, Figure, Findings, Holds, Published, Settings, Table, Value
-from engine.lab.subject import Subject, model, subject, weights
-from engine.lab.writer import Writer, feed_together, room
-from engine.model import Model
-from engine.weights.weights import Weights
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.lab.experiment import (
+    BarPlot,
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+    Value,
+)
+from agentsim.engine.lab.subject import Subject, model, subject, weights
+from agentsim.engine.lab.writer import PageWriter, feed_together, room
+from agentsim.engine.weights.weights import Weights
 
 DOCUMENT, QUESTION = 1_200, 30
 PATHS = {
@@ -27,7 +37,7 @@ PATHS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PathDifference:
     """How far apart two paths are: the largest difference, the median of relative differences, all bits equal."""
 
     largest: float
@@ -35,21 +45,25 @@ class Pair:
     bitwise: bool
 
 
-def compare(ours: Tensor, theirs: Tensor) -> Pair:
+def compare(ours: Tensor, theirs: Tensor) -> PathDifference:
     """Two tensors that should be the same."""
     a, b = ours.double(), theirs.double()
     difference = (a - b).abs()
     scale = b.abs().clamp_min(1e-30)
-    return Pair(float(difference.max()), float((difference / scale).median()), bool(torch.equal(ours, theirs)))
+    return PathDifference(
+        float(difference.max()), float((difference / scale).median()), bool(torch.equal(ours, theirs))
+    )
 
 
-def seven_paths(machine: Model, numbers: Weights, texts: Subject, document: int = DOCUMENT) -> dict[str, Pair]:
+def seven_paths(
+    machine: Decoder, numbers: Weights, texts: Subject, document: int = DOCUMENT
+) -> dict[str, PathDifference]:
     """Run all paths: request 1 is the document and a short question, request 2 the document and another one."""
     doc = list(texts.document[:document])
     first, second = list(texts.questions[0][:17]), list(texts.questions[1][:QUESTION])
     total = document + QUESTION
     kv, tables = room(machine, 5, total)
-    whole, again, split, one, other = (Writer(machine, kv, table) for table in tables)
+    whole, again, split, one, other = (PageWriter(machine, kv, table) for table in tables)
     all_at_once = whole.feed(doc + second)
     twice = again.feed(doc + second)
     split.feed(doc, logits=0)
@@ -72,7 +86,7 @@ def seven_paths(machine: Model, numbers: Weights, texts: Subject, document: int 
     }
 
 
-def first_product(numbers: Weights, dtype: torch.dtype, tokens: list[int]) -> Pair:
+def first_product(numbers: Weights, dtype: torch.dtype, tokens: list[int]) -> PathDifference:
     """The first matrix product of the first layer for the last rows, computed with all rows and without the others."""
     embed, norm, query = (numbers.tensors[name].to(dtype) for name in ("embed", "layers.0.attn_norm", "layers.0.q"))
     rows = functional.rms_norm(embed[torch.tensor(tokens)], (embed.shape[1],), norm, numbers.config.norm_eps)
@@ -80,20 +94,22 @@ def first_product(numbers: Weights, dtype: torch.dtype, tokens: list[int]) -> Pa
         return compare(functional.linear(rows, query)[-QUESTION:], functional.linear(rows[-QUESTION:], query))
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     texts = subject(settings.weights)
     document = 240 if settings.brief else DOCUMENT
-    found: dict[str, dict[str, Pair]] = {}
+    found: dict[str, dict[str, PathDifference]] = {}
     for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
         settings.say(name)
         found[name] = seven_paths(model(settings.weights, dtype), weights(settings.weights), texts, document)
     figures = [
-        Figure(f"{mark} {name}: largest difference", found[name][mark].largest) for mark in PATHS for name in found
+        MeasuredFigure(f"{mark} {name}: largest difference", found[name][mark].largest)
+        for mark in PATHS
+        for name in found
     ]
     figures += [
-        Figure("① all bits equal", found["fp32"]["①"].bitwise and found["bf16"]["①"].bitwise),
-        Figure("⑤ bf16: median of relative differences", found["bf16"]["⑤"].median),
+        MeasuredFigure("① all bits equal", found["fp32"]["①"].bitwise and found["bf16"]["①"].bitwise),
+        MeasuredFigure("⑤ bf16: median of relative differences", found["bf16"]["⑤"].median),
     ]
     rows: list[tuple[Value, ...]] = [
         (f"{mark} {what}", _shown(found["fp32"][mark]), _shown(found["bf16"][mark])) for mark, what in PATHS.items()
@@ -104,7 +120,7 @@ def run(settings: Settings) -> Findings:
     return Findings(
         figures=tuple(figures),
         tables=(
-            Table(
+            ResultTable(
                 f"{texts.name}: {document:,} tokens and {QUESTION}; largest difference of scores (⑤ K/V, ⑥ products)",
                 ("paths", "fp32", "bf16"),
                 tuple(rows),
@@ -114,7 +130,7 @@ def run(settings: Settings) -> Findings:
     )
 
 
-def _shown(pair: Pair) -> Value:
+def _shown(pair: PathDifference) -> Value:
     return "all bits equal" if pair.bitwise else pair.largest
 
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import torch
 
-from engine.lab.experiment import Experiment, Figure, Findings, Holds, Published, Settings, Table, Value
-from engine.lab.subject import model, subject, words_of
-from engine.ownership import Damage, protected_until, shared_and_left, taken_while_writing
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+    Value,
+)
+from agentsim.engine.lab.subject import model, subject, words_of
+from agentsim.engine.page_ownership import Damage, protected_until, shared_and_left, taken_while_writing
 
 START = 300
 """The token of the document at which the stories begin."""
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     machine = model(settings.weights, torch.float32)
     text = subject(settings.weights).document[START:]
@@ -46,29 +55,31 @@ def run(settings: Settings) -> Findings:
     ]
     return Findings(
         figures=(
-            Figure("recency alone: tokens of A that change", f"{alone['none'].changed} of {alone['none'].compared}"),
-            Figure("recency alone: largest difference of scores", alone["none"].difference),
-            Figure("recency alone: A is damaged", _damaged(alone["none"])),
-            Figure("readers counted: B waits", alone["counts"].waited),
-            Figure("readers counted: difference of A", alone["counts"].difference),
-            Figure(
+            MeasuredFigure(
+                "recency alone: tokens of A that change",
+                f"{alone['none'].changed} of {alone['none'].compared}"),
+            MeasuredFigure("recency alone: largest difference of scores", alone["none"].difference),
+            MeasuredFigure("recency alone: A is damaged", _damaged(alone["none"])),
+            MeasuredFigure("readers counted: B waits", alone["counts"].waited),
+            MeasuredFigure("readers counted: difference of A", alone["counts"].difference),
+            MeasuredFigure(
                 "a mark: tokens of A2 that stay", f"{shared['flag'].compared - shared['flag'].changed} of "
                 f"{shared['flag'].compared}",
             ),
-            Figure("a mark: largest difference of scores", shared["flag"].difference),
-            Figure("a mark: A2 is damaged", _damaged(shared["flag"])),
-            Figure("shared, readers counted: difference of A2", shared["counts"].difference),
-            Figure("a private copy may lose its source", not _damaged(copied)),
-            Figure("shared pages may not", _damaged(matched)),
-            Figure("until the last read", not _damaged(read)),
+            MeasuredFigure("a mark: largest difference of scores", shared["flag"].difference),
+            MeasuredFigure("a mark: A2 is damaged", _damaged(shared["flag"])),
+            MeasuredFigure("shared, readers counted: difference of A2", shared["counts"].difference),
+            MeasuredFigure("a private copy may lose its source", not _damaged(copied)),
+            MeasuredFigure("shared pages may not", _damaged(matched)),
+            MeasuredFigure("until the last read", not _damaged(read)),
         ),
         tables=(
-            Table(
+            ResultTable(
                 "What A says beside what it says alone",
                 ("story", "B waits", "tokens that change", "largest difference of scores"),
                 tuple(rows),
             ),
-            Table(
+            ResultTable(
                 "The token that A would say at each step, in one line",
                 ("story", "alone", "with its page overwritten"),
                 tuple(

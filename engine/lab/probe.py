@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import torch
 
-from engine.lab.experiment import BarPlot, Experiment, Figure, Findings, Published, Settings, Table, Value
-from engine.lab.marked import Asked, MarkedEngine
-from engine.lab.prompts import DAY, SECOND, prompt_of, request_of
-from engine.lab.subject import Subject, model, subject
-from engine.model import Model
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.lab.experiment import (
+    BarPlot,
+    Experiment,
+    Findings,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+    Value,
+)
+from agentsim.engine.lab.marked import MarkedEngine, MarkedRequest
+from agentsim.engine.lab.named_prompts import DAY, SECOND, prompt_of, request_of
+from agentsim.engine.lab.subject import Subject, model, subject
 
 RUN, DOCUMENT, QUESTION, OUTPUT = 32, 608, 16, 96
 """Tokens of the run's identity with the document's version, of the document, of a question, and of each answer."""
@@ -23,8 +32,8 @@ REQUESTS = (
 
 def by_rule(document: int) -> tuple[tuple[int, int, int], ...]:
     """Read, written and fresh tokens of the four at the modeled provider. Its minimum length plays no part here."""
-    from agentsim.backends.modeled import ModeledProvider
-    from agentsim.providers import rules_for
+    from agentsim.cache.modeled_provider import ModeledProvider
+    from agentsim.rules.providers import rules_for
 
     provider = ModeledProvider(rules_for("anthropic", "claude-opus-4-8", DAY).with_(minimum=1))
     found = []
@@ -38,7 +47,9 @@ def by_rule(document: int) -> tuple[tuple[int, int, int], ...]:
     return tuple(found)
 
 
-def measured(machine: Model, texts: Subject, *, document: int, output: int, longest: bool) -> tuple[Asked, ...]:
+def measured(
+    machine: Decoder, texts: Subject, *, document: int, output: int, longest: bool
+) -> tuple[MarkedRequest, ...]:
     """The four on pages, one after the other."""
     engine = MarkedEngine(machine, 8 * ((RUN + document + QUESTION + output) // 16 + 2), longest_prefix=longest)
     done = []
@@ -53,7 +64,7 @@ def measured(machine: Model, texts: Subject, *, document: int, output: int, long
     return tuple(done)
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     texts, machine = subject(settings.weights), model(settings.weights, torch.float32)
     document, output = 96 if settings.brief else DOCUMENT, OUTPUT
@@ -69,18 +80,19 @@ def run(settings: Settings) -> Findings:
     whole = RUN + document
     return Findings(
         figures=(
-            Figure("1 writes", rule[0][1] == whole and ours[0].read == 0),
-            Figure("2 reads", ours[1].read == rule[1][0] == whole),
-            Figure("3 still reads the document", ours[2].read == rule[2][0] == whole),
-            Figure("4 reads nothing and writes again", ours[3].read == rule[3][0] == 0 and rule[3][1] == whole),
-            Figure("measured reads as by rule", tuple(each.read for each in ours) == tuple(each[0] for each in rule)),
-            Figure("4 by longest prefix reads the page before the change", longest[3].read, "tokens"),
-            Figure("1 and 2 give the same answer", ours[0].answer == ours[1].answer),
-            Figure("tokens of each answer", len(ours[0].answer)),
-            Figure("first token of 1 over that of 2", ours[0].first_token_ms / ours[1].first_token_ms, "times"),
+            MeasuredFigure("1 writes", rule[0][1] == whole and ours[0].read == 0),
+            MeasuredFigure("2 reads", ours[1].read == rule[1][0] == whole),
+            MeasuredFigure("3 still reads the document", ours[2].read == rule[2][0] == whole),
+            MeasuredFigure("4 reads nothing and writes again", ours[3].read == rule[3][0] == 0 and rule[3][1] == whole),
+            MeasuredFigure(
+                "measured reads as by rule", tuple(each.read for each in ours) == tuple(each[0] for each in rule)),
+            MeasuredFigure("4 by longest prefix reads the page before the change", longest[3].read, "tokens"),
+            MeasuredFigure("1 and 2 give the same answer", ours[0].answer == ours[1].answer),
+            MeasuredFigure("tokens of each answer", len(ours[0].answer)),
+            MeasuredFigure("first token of 1 over that of 2", ours[0].first_token_ms / ours[1].first_token_ms, "times"),
         ),
         tables=(
-            Table(
+            ResultTable(
                 f"{texts.name}: a document of {document} tokens behind {RUN} of identity, questions of {QUESTION}",
                 ("request", "rule: read", "written", "fresh", "pages: read", "longest prefix", "first token, ms"),
                 tuple(rows),

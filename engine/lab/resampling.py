@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedAcceptance:
     """What the rule gives, exactly: the chance of each token to be accepted directly, that of a rejection, what is
     drawn after one, and what comes out in all."""
 
@@ -20,7 +20,7 @@ class Expected:
     result: tuple[Fraction, ...]
 
 
-def expected(p: tuple[Fraction, ...], d: tuple[Fraction, ...]) -> Expected:
+def expected(p: tuple[Fraction, ...], d: tuple[Fraction, ...]) -> ExpectedAcceptance:
     """The rule in exact numbers, for target p and draft d."""
     accepted = tuple(
         draft * min(Fraction(1), target / draft) if draft else Fraction(0) for target, draft in zip(p, d, strict=True)
@@ -30,7 +30,7 @@ def expected(p: tuple[Fraction, ...], d: tuple[Fraction, ...]) -> Expected:
     whole = sum(missing, Fraction(0))
     residual = tuple(each / whole if whole else Fraction(0) for each in missing)
     result = tuple(a + rejected * r for a, r in zip(accepted, residual, strict=True))
-    return Expected(accepted, rejected, residual, result)
+    return ExpectedAcceptance(accepted, rejected, residual, result)
 
 
 def acceptance(p: Tensor, d: Tensor) -> Tensor:

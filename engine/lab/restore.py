@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import torch
 
-from engine.lab.experiment import Experiment, Figure, Findings, Holds, LinePlot, Published, Series, Settings, Table
-from engine.lab.sizes import MIB
-from engine.lab.small_schemes import DIM, LAYERS, SMALL, WINDOW, shared
-from engine.lab.states.state import State, Unrestorable
-from engine.lab.three_schemes import DOCUMENT, SCHEMES, TOKENS, fill, snapshots
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    LinePlot,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+    Series,
+)
+from agentsim.engine.lab.kv_sizes import MIB
+from agentsim.engine.lab.small_schemes import DIM, LAYERS, SMALL, WINDOW, shared
+from agentsim.engine.lab.states.layer_state import LayerState, Unrestorable
+from agentsim.engine.lab.three_schemes import DOCUMENT, SCHEMES, TOKENS, fill, snapshots
 
 SMALL_DOCUMENT, OLD, NEW = 60, 20, 4
 
 
-def refusal(states: list[State], length: int) -> str | None:
+def refusal(states: list[LayerState], length: int) -> str | None:
     """Why the states cannot be taken to a length, or ``None`` where they were."""
     try:
         for state in states:
@@ -55,9 +65,9 @@ def replay_error(replayed: int, seed: int) -> float:
     return _difference(model.append(new), fresh.append(torch.cat((document, new)))[SMALL_DOCUMENT:])
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
-    figures: list[Figure] = []
+    figures: list[MeasuredFigure] = []
     rows = []
     for name, build in SCHEMES.items():
         letter = name[0]
@@ -70,27 +80,29 @@ def run(settings: Settings) -> Findings:
         for state, each in zip(states, kept, strict=True):
             state.restore(each)
         figures += [
-            Figure(f"{letter}: continues without a snapshot", why is None),
-            Figure(f"{letter}: snapshot at token 3,072", size / MIB, "MiB"),
-            Figure(f"{letter}: small model, snapshot, difference", exactness(letter, settings.seed, snapshot=True)),
+            MeasuredFigure(f"{letter}: continues without a snapshot", why is None),
+            MeasuredFigure(f"{letter}: snapshot at token 3,072", size / MIB, "MiB"),
+            MeasuredFigure(
+                f"{letter}: small model, snapshot, difference", exactness(letter, settings.seed, snapshot=True)
+            ),
         ]
         rows.append((name, why or "truncates: every record of the prefix is there", size / MIB))
     figures += [
-        Figure("A: small model, truncated, difference", exactness("A", settings.seed, snapshot=False)),
-        Figure("C: tokens to replay without a snapshot", DOCUMENT),
+        MeasuredFigure("A: small model, truncated, difference", exactness("A", settings.seed, snapshot=False)),
+        MeasuredFigure("C: tokens to replay without a snapshot", DOCUMENT),
     ]
     exact = LAYERS * (WINDOW - 1)
     points = tuple((float(r), replay_error(r, settings.seed)) for r in range(exact + 3))
     figures += [
-        Figure("B: small model, replay of one window, difference", points[WINDOW][1]),
-        Figure(f"B: small model, replay of {exact} tokens, difference", points[exact][1]),
-        Figure("B: tokens of an exact replay, 32 layers, windows of 128", 32 * 127),
+        MeasuredFigure("B: small model, replay of one window, difference", points[WINDOW][1]),
+        MeasuredFigure(f"B: small model, replay of {exact} tokens, difference", points[exact][1]),
+        MeasuredFigure("B: tokens of an exact replay, 32 layers, windows of 128", 32 * 127),
     ]
     floor = 1e-17
     return Findings(
         figures=tuple(figures),
         tables=(
-            Table(
+            ResultTable(
                 "32 layers after 4,096 tokens; the document ends at 3,072",
                 ("scheme", "what is there to continue from", "snapshot that changes it, MiB"),
                 tuple(rows),

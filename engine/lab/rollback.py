@@ -7,14 +7,22 @@ from dataclasses import dataclass
 
 import torch
 
-from engine.kv import KVPages
-from engine.lab.experiment import Experiment, Figure, Findings, Holds, Published, Settings, Table
-from engine.lab.small_schemes import embed, recurrent
-from engine.lab.states.recurrent import LinearWeights, Recurrent
-from engine.lab.writer import Writer
-from engine.model import Model
-from engine.pages import PagePool
-from engine.weights.tiny import tiny_weights
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+)
+from agentsim.engine.lab.small_schemes import embed, recurrent
+from agentsim.engine.lab.states.recurrent_state import LinearWeights, Recurrent
+from agentsim.engine.lab.writer import PageWriter
+from agentsim.engine.page_pool import PagePool
+from agentsim.engine.weights.tiny import tiny_weights
 
 COMMITTED = 9
 """Tokens 1–9 are known; the ninth was just selected and not yet processed."""
@@ -35,7 +43,7 @@ class Verified:
     """Positions with K/V that stay."""
 
 
-def verify(writer: Writer, last: int, candidates: Sequence[int]) -> Verified:
+def verify(writer: PageWriter, last: int, candidates: Sequence[int]) -> Verified:
     """Process the last committed token and all candidates at once, accept them while they are the target's choice,
     and take K/V of the others out of use."""
     committed = writer.length + 1
@@ -60,15 +68,15 @@ class Pages:
 def round_on_pages(seed: int) -> tuple[Verified, Pages, bool, bool]:
     """The round on a small model: what it left, its pages, whether X came out as the target's own choice, and whether
     the next token is the one of ordinary generation."""
-    model = Model(tiny_weights(), torch.float64, row_by_row=True)
+    model = Decoder(tiny_weights(), torch.float64, row_by_row=True)
     pool = PagePool(32, PAGE)
     kv = KVPages(model.config, 32, PAGE, torch.float64)
     generator = torch.Generator().manual_seed(seed)
     prompt = torch.randint(1, 256, (COMMITTED,), generator=generator).tolist()
-    ordinary = Writer(model, kv, pool.allocate(5))
+    ordinary = PageWriter(model, kv, pool.allocate(5))
     ordinary.feed(prompt[:-1], logits=0)
     a, b, x, after_x = ordinary.generate(prompt[-1], 4)
-    writer = Writer(model, kv, pool.allocate(pool.pages_for(COMMITTED + 4)))
+    writer = PageWriter(model, kv, pool.allocate(pool.pages_for(COMMITTED + 4)))
     writer.feed(prompt[:-1], logits=0)
     done = verify(writer, prompt[-1], [a, b, (x + 1) % 256, 7])
     needed = pool.pages_for(done.kept)
@@ -126,28 +134,28 @@ def undone(seed: int, dtype: torch.dtype) -> tuple[float, bool]:
     return float((state.matrix - before).abs().max()), bool(torch.equal(state.matrix, before))
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     done, pages, own_choice, same_next = round_on_pages(settings.seed)
     ways = ways_back(settings.seed)
     error, bits = undone(settings.seed, torch.float32)
     return Findings(
         figures=(
-            Figure("candidates accepted", done.accepted),
-            Figure("predictions of the verifying pass", done.predictions),
-            Figure("X is the target's own choice", own_choice),
-            Figure("committed up to", done.committed),
-            Figure("K/V computed up to", done.computed),
-            Figure("K/V usable up to", done.kept),
-            Figure("the token after X is that of ordinary generation", same_next),
-            Figure("pages of four tokens, before and after", f"{pages.before}, {pages.after}"),
-            Figure("pages back in the pool", pages.returned),
-            *(Figure(f"matrices: {way}, difference", value) for way, value in ways.items()),
-            Figure("matrices: C and D subtracted, difference, fp32", error),
-            Figure("matrices: C and D subtracted, all bits back", bits),
+            MeasuredFigure("candidates accepted", done.accepted),
+            MeasuredFigure("predictions of the verifying pass", done.predictions),
+            MeasuredFigure("X is the target's own choice", own_choice),
+            MeasuredFigure("committed up to", done.committed),
+            MeasuredFigure("K/V computed up to", done.computed),
+            MeasuredFigure("K/V usable up to", done.kept),
+            MeasuredFigure("the token after X is that of ordinary generation", same_next),
+            MeasuredFigure("pages of four tokens, before and after", f"{pages.before}, {pages.after}"),
+            MeasuredFigure("pages back in the pool", pages.returned),
+            *(MeasuredFigure(f"matrices: {way}, difference", value) for way, value in ways.items()),
+            MeasuredFigure("matrices: C and D subtracted, difference, fp32", error),
+            MeasuredFigure("matrices: C and D subtracted, all bits back", bits),
         ),
         tables=(
-            Table(
+            ResultTable(
                 "After verifying A, B, C, D: A and B accepted, C replaced by X",
                 ("position", "1–9", "10", "11", "12", "13"),
                 (

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from engine.lab.experiment import Experiment, Figure, Findings, LinePlot, Published, Series, Settings, Table
-from engine.lab.sizes import KIB, MIB, sessions_in
-from engine.lab.states.recurrent import Recurrent
-from engine.lab.states.shared import SharedGlobal
-from engine.lab.three_schemes import SCHEMES, TOKENS, fill, kept, read
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    LabSettings,
+    LinePlot,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+    Series,
+)
+from agentsim.engine.lab.kv_sizes import KIB, MIB, sessions_in
+from agentsim.engine.lab.states.recurrent_state import Recurrent
+from agentsim.engine.lab.states.shared_state import SharedGlobal
+from agentsim.engine.lab.three_schemes import SCHEMES, TOKENS, fill, kept, read
 
 MEMORY = 640 * MIB
 LENGTHS = (64, 128, 256, 512, 1_024, 2_048, TOKENS)
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
-    figures: list[Figure] = []
+    figures: list[MeasuredFigure] = []
     rows: list[tuple[str | float | int, ...]] = []
     series: list[Series] = []
     for name, build in SCHEMES.items():
@@ -31,27 +40,27 @@ def run(settings: Settings) -> Findings:
         sessions = sessions_in(MEMORY, stored)
         rows.append((name, stored / MIB, sessions, reads / MIB))
         figures += [
-            Figure(f"{letter}: stored", stored / MIB, "MiB"),
-            Figure(f"{letter}: sessions in 640 MiB", sessions),
-            Figure(f"{letter}: read per step", reads / MIB, "MiB"),
+            MeasuredFigure(f"{letter}: stored", stored / MIB, "MiB"),
+            MeasuredFigure(f"{letter}: sessions in 640 MiB", sessions),
+            MeasuredFigure(f"{letter}: read per step", reads / MIB, "MiB"),
         ]
         if letter == "A":
-            figures.append(Figure("A: one layer", states[0].bytes / MIB, "MiB"))
+            figures.append(MeasuredFigure("A: one layer", states[0].bytes / MIB, "MiB"))
         if isinstance(states[0], SharedGlobal):
             groups = [group for group in states if isinstance(group, SharedGlobal)]
             histories = sum(group.history.bytes for group in groups)
             windows = [window.bytes for group in groups for window in group.windows]
             figures += [
-                Figure("B: four global histories", histories / MIB, "MiB"),
-                Figure("B: 32 windows", sum(windows) / MIB, "MiB"),
-                Figure("B: one window", windows[0] / KIB, "KiB"),
+                MeasuredFigure("B: four global histories", histories / MIB, "MiB"),
+                MeasuredFigure("B: 32 windows", sum(windows) / MIB, "MiB"),
+                MeasuredFigure("B: one window", windows[0] / KIB, "KiB"),
             ]
         if isinstance(states[0], Recurrent):
-            figures.append(Figure("C: one matrix", states[0].bytes / KIB, "KiB"))
+            figures.append(MeasuredFigure("C: one matrix", states[0].bytes / KIB, "KiB"))
     return Findings(
         figures=tuple(figures),
         tables=(
-            Table(
+            ResultTable(
                 f"32 layers after {TOKENS:,} tokens, two bytes a number",
                 ("scheme", "stored, MiB", "sessions in 640 MiB", "read per step, MiB"),
                 tuple(rows),

@@ -5,7 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.lab.experiment import Experiment, Figure, Findings, Holds, Published, Settings, Table
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+)
 
 MEGABYTE = 10**6
 
@@ -62,7 +70,7 @@ def rescaled(scores: list[list[float]], values: list[list[float]]) -> float:
     return mixed / total
 
 
-def online_error(settings: Settings) -> float:
+def online_error(settings: LabSettings) -> float:
     """The largest difference to attention over the whole row at once, float64, over tiles of several sizes."""
     generator = torch.Generator().manual_seed(settings.seed)
     query = torch.randn(8, generator=generator, dtype=torch.float64)
@@ -71,7 +79,7 @@ def online_error(settings: Settings) -> float:
     return max(float((online_attention(query, keys, values, tile) - whole).abs().max()) for tile in (1, 5, 16, 47))
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     import math
 
@@ -84,15 +92,15 @@ def run(settings: Settings) -> Findings:
     )
     return Findings(
         figures=(
-            Figure("scores of 10,000 tokens", one // MEGABYTE, "MB"),
-            Figure("scores and weights", 2 * one // MEGABYTE, "MB"),
-            Figure("two accumulators", combine_exponentials(exponentials, values)),
-            Figure("with rescaling", round(rescaled(scores, values), 12)),
-            Figure("averaging normalised tiles", average_of_tiles(exponentials, values)),
-            Figure("online against whole, float64", online_error(settings)),
+            MeasuredFigure("scores of 10,000 tokens", one // MEGABYTE, "MB"),
+            MeasuredFigure("scores and weights", 2 * one // MEGABYTE, "MB"),
+            MeasuredFigure("two accumulators", combine_exponentials(exponentials, values)),
+            MeasuredFigure("with rescaling", round(rescaled(scores, values), 12)),
+            MeasuredFigure("averaging normalised tiles", average_of_tiles(exponentials, values)),
+            MeasuredFigure("online against whole, float64", online_error(settings)),
         ),
         tables=(
-            Table(
+            ResultTable(
                 "Temporary tables of one head in one layer, two bytes a number",
                 ("tokens", "scores, MB", "scores and weights, MB", "tiled: bytes per query"),
                 rows,

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.lab.sizes import Shape
-from engine.weights.errors import WeightsError
+from agentsim.engine.lab.kv_sizes import Shape
+from agentsim.engine.weights.weights_error import WeightsError
 
 _MOST = 1 << 24
 _MOST_HEAD = 100 << 20
@@ -92,7 +92,7 @@ def from_config(path: Path) -> Shape:
 
 def from_gguf(path: Path) -> Shape:
     """The shape in the metadata of a GGUF file."""
-    from engine.weights.gguf_file import open_gguf
+    from agentsim.engine.weights.gguf_file import open_gguf
 
     fields = open_gguf(path).fields
     kind = fields.get("general.architecture")

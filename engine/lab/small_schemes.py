@@ -7,10 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from engine.lab.states.full import FullHistory, Projections
-from engine.lab.states.recurrent import LinearWeights, Recurrent
-from engine.lab.states.shared import SharedGlobal
-from engine.lab.states.stack import Stack
+from agentsim.engine.lab.states.full_state import FullHistory, Projections
+from agentsim.engine.lab.states.layer_stack import Stack
+from agentsim.engine.lab.states.recurrent_state import LinearWeights, Recurrent
+from agentsim.engine.lab.states.shared_state import SharedGlobal
 
 DIM, LAYERS, WINDOW = 16, 6, 5
 

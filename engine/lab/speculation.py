@@ -10,13 +10,23 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from engine.lab.drafts import ModelDraft, NGramDraft, truncated
-from engine.lab.experiment import BarPlot, Experiment, Figure, Findings, Holds, Published, Settings, Table, Value
-from engine.lab.resampling import acceptance, draw, verify
-from engine.lab.rollback import verify as verify_greedily
-from engine.lab.subject import model, subject, weights
-from engine.lab.writer import Writer, room
-from engine.model import Model
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.lab.drafts import ModelDraft, NGramDraft, truncated
+from agentsim.engine.lab.experiment import (
+    BarPlot,
+    Experiment,
+    Findings,
+    Holds,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+    Value,
+)
+from agentsim.engine.lab.resampling import acceptance, draw, verify
+from agentsim.engine.lab.rollback import verify as verify_greedily
+from agentsim.engine.lab.subject import model, subject, weights
+from agentsim.engine.lab.writer import PageWriter, room
 
 CANDIDATES = 4
 DOCUMENT, NEW_TOKENS, POSITIONS, ROUNDS = 600, 48, 128, 32
@@ -31,7 +41,7 @@ class Draft(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class TimeLedger:
     """Where the time of a generation went. Milliseconds."""
 
     passes: int
@@ -45,15 +55,15 @@ class Ledger:
         return self.target + self.draft
 
 
-def ledger(passes: int, per_pass: float, *, drafted: int = 0, per_draft: float = 0.0, tokens: int) -> Ledger:
+def ledger(passes: int, per_pass: float, *, drafted: int = 0, per_draft: float = 0.0, tokens: int) -> TimeLedger:
     """The ledger of given times: so many passes of the target, so many steps of the draft."""
-    return Ledger(passes, passes * per_pass, drafted * per_draft, tokens)
+    return TimeLedger(passes, passes * per_pass, drafted * per_draft, tokens)
 
 
-def generate(machine: Model, prompt: Sequence[int], count: int, draft: Draft | None) -> tuple[list[int], Ledger]:
+def generate(machine: Decoder, prompt: Sequence[int], count: int, draft: Draft | None) -> tuple[list[int], TimeLedger]:
     """Tokens after a prompt, greedily; the prompt's own time is not counted."""
     kv, tables = room(machine, 1, len(prompt) + count + CANDIDATES + 1)
-    writer = Writer(machine, kv, tables[0])
+    writer = PageWriter(machine, kv, tables[0])
     writer.feed(prompt[:-1], logits=0)
     tokens = list(prompt)
     if draft is not None:
@@ -69,7 +79,7 @@ def generate(machine: Model, prompt: Sequence[int], count: int, draft: Draft | N
         passes += 1
         tokens += [*candidates[: done.accepted], done.added]
     made = tokens[len(prompt) : len(prompt) + count]
-    return made, Ledger(passes, 1_000 * target, 1_000 * drafting, len(made))
+    return made, TimeLedger(passes, 1_000 * target, 1_000 * drafting, len(made))
 
 
 def measured_acceptance(target: Tensor, draft: Tensor, rounds: int, seed: int) -> tuple[float, float, float]:
@@ -87,13 +97,13 @@ def measured_acceptance(target: Tensor, draft: Tensor, rounds: int, seed: int) -
     return float(chances.mean()), kept / draws, 3 * error
 
 
-def scores_of(machine: Model, tokens: Sequence[int], positions: int) -> Tensor:
+def scores_of(machine: Decoder, tokens: Sequence[int], positions: int) -> Tensor:
     """Scores after each of the last tokens."""
     kv, tables = room(machine, 1, len(tokens))
-    return Writer(machine, kv, tables[0]).feed(tokens, logits=positions)
+    return PageWriter(machine, kv, tables[0]).feed(tokens, logits=positions)
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     texts = subject(settings.weights)
     machine = model(settings.weights, torch.float32)
@@ -104,7 +114,7 @@ def run(settings: Settings) -> Findings:
     prompt = [*texts.document[:document], *texts.questions[0]]
     cuts = sorted({max(1, layers * share // 30) for share in (10, 20, 28)})
     target = scores_of(machine, prompt, positions)
-    figures: list[Figure] = []
+    figures: list[MeasuredFigure] = []
     rows: list[tuple[Value, ...]] = []
     small = {cut: truncated(weights(settings.weights), cut, torch.float32) for cut in cuts}
     agree = True
@@ -115,13 +125,13 @@ def run(settings: Settings) -> Findings:
         )
         agree = agree and abs(chance - share) <= error
         rows.append((f"first {cut} of {layers} layers", chance, share, error))
-    figures.append(Figure("acceptance is 1 − TV within three standard errors", agree))
+    figures.append(MeasuredFigure("acceptance is 1 − TV within three standard errors", agree))
     drafts: dict[str, Draft | None] = {"ordinary": None, "n-grams of the text": NGramDraft()}
     last = cuts[-1] if len(cuts) > 1 else cuts[0]
     drafts[f"first {cuts[0]} layers"] = ModelDraft(small[cuts[0]], len(prompt) + count + 2 * CANDIDATES)
     if last != cuts[0]:
         drafts[f"first {last} layers"] = ModelDraft(small[last], len(prompt) + count + 2 * CANDIDATES)
-    made: dict[str, tuple[list[int], Ledger]] = {}
+    made: dict[str, tuple[list[int], TimeLedger]] = {}
     for name, draft in drafts.items():
         settings.say(name)
         made[name] = generate(machine, prompt, count, draft)
@@ -129,10 +139,10 @@ def run(settings: Settings) -> Findings:
     same = all(tokens == plain_tokens for tokens, _ in made.values())
     ordinary, speculative = ledger(3, 30, tokens=3), ledger(1, 40, drafted=4, per_draft=1, tokens=3)
     figures += [
-        Figure("every draft leaves the target's own tokens", same),
-        Figure("worked ledger: ordinary", ordinary.total, "ms"),
-        Figure("worked ledger: speculative", speculative.total, "ms"),
-        Figure(
+        MeasuredFigure("every draft leaves the target's own tokens", same),
+        MeasuredFigure("worked ledger: ordinary", ordinary.total, "ms"),
+        MeasuredFigure("worked ledger: speculative", speculative.total, "ms"),
+        MeasuredFigure(
             "worked ledger: both commit", ordinary.tokens if ordinary.tokens == speculative.tokens else None, "tokens"
         ),
     ]
@@ -141,12 +151,12 @@ def run(settings: Settings) -> Findings:
     return Findings(
         figures=tuple(figures),
         tables=(
-            Table(
+            ResultTable(
                 f"{texts.name}: proposals of its first layers at {positions} positions, temperature 1",
                 ("draft", "1 − TV", "accepted", "three standard errors"),
                 tuple(rows),
             ),
-            Table(
+            ResultTable(
                 f"Ledger of time; measured: {count} tokens, drafts of {CANDIDATES}, fp32",
                 ("generation", "tokens", "passes", "target, ms", "draft, ms", "total, ms", "tokens per pass",
                  "times as fast"),

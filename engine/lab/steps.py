@@ -10,22 +10,22 @@ from typing import TypeVar
 
 import torch
 
-from engine.lab.experiment import (
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.lab.experiment import (
     Experiment,
-    Figure,
     Findings,
     Holds,
+    LabSettings,
     LinePlot,
+    MeasuredFigure,
     Published,
+    ResultTable,
     Series,
-    Settings,
-    Table,
     Value,
 )
-from engine.lab.resampling import draw
-from engine.lab.subject import Subject, model, subject
-from engine.lab.writer import Writer, feed_together, room
-from engine.model import Model
+from agentsim.engine.lab.resampling import draw
+from agentsim.engine.lab.subject import Subject, model, subject
+from agentsim.engine.lab.writer import PageWriter, feed_together, room
 
 Cell = TypeVar("Cell", float, bool)
 
@@ -35,7 +35,7 @@ OTHER = 17
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class PathTrial:
     """What two paths chose at every step of every prompt, [prompts][steps]. Both were fed the same tokens."""
 
     epsilon: tuple[tuple[float, ...], ...]
@@ -75,12 +75,12 @@ class Trial:
         return sum(d and m > 2 * e for es, ms, ds in rows for e, m, d in zip(es, ms, ds, strict=True))
 
 
-def prepared(machine: Model, texts: Subject, document: int, prompts: int, tokens: int) -> list[Writer]:
+def prepared(machine: Decoder, texts: Subject, document: int, prompts: int, tokens: int) -> list[PageWriter]:
     """For each prompt two sequences: one that computed all at once, then one on a cached document. All have the
     prompt but for its last token."""
     doc = list(texts.document[:document])
     kv, tables = room(machine, 2 * prompts + 1, tokens)
-    *writers, source = (Writer(machine, kv, table) for table in tables)
+    *writers, source = (PageWriter(machine, kv, table) for table in tables)
     plain, cached = writers[:prompts], writers[prompts:]
     source.feed([*doc, *texts.questions[0][:OTHER]], logits=0)  # an earlier request, of another length
     for writer, question in zip(plain, texts.questions, strict=False):
@@ -95,7 +95,7 @@ def prepared(machine: Model, texts: Subject, document: int, prompts: int, tokens
     return writers
 
 
-def trial(writers: Sequence[Writer], texts: Subject, *, steps: int, sampled: bool, seed: int) -> Trial:
+def trial(writers: Sequence[PageWriter], texts: Subject, *, steps: int, sampled: bool, seed: int) -> PathTrial:
     """Generate with both paths in one batch, both fed what the plain path chose.
 
     Sampling takes the highest score plus noise (Gumbel's), which is the same for both paths, token by token.
@@ -126,18 +126,18 @@ def trial(writers: Sequence[Writer], texts: Subject, *, steps: int, sampled: boo
         last = chosen.tolist()
     for writer, length in zip(writers, lengths, strict=True):
         writer.length = length
-    return Trial(_by_prompt(epsilon), _by_prompt(margin), _by_prompt(differs), by_edges)
+    return PathTrial(_by_prompt(epsilon), _by_prompt(margin), _by_prompt(differs), by_edges)
 
 
 def _by_prompt(by_step: list[list[Cell]]) -> tuple[tuple[Cell, ...], ...]:
     return tuple(zip(*by_step, strict=True))
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     texts = subject(settings.weights)
     document, prompts = (240, 2) if settings.brief else (DOCUMENT, 5)
-    figures: list[Figure] = []
+    figures: list[MeasuredFigure] = []
     rows: list[tuple[Value, ...]] = []
     series = []
     for name, dtype, most in (("fp32", torch.float32, STEPS_FP32), ("bf16", torch.bfloat16, STEPS)):
@@ -151,20 +151,20 @@ def run(settings: Settings) -> Findings:
             errors = [e for each in made.epsilon for e in each]
             if not sampled:
                 figures += [
-                    Figure(f"{name}: ε, median", median(errors)),
-                    Figure(f"{name}: ε, maximum", max(errors)),
-                    Figure(f"{name}: steps with m ≤ 2ε", made.doubtful),
-                    Figure(f"{name}: greedy tokens that differ outside m ≤ 2ε", made.outside_doubt),
+                    MeasuredFigure(f"{name}: ε, median", median(errors)),
+                    MeasuredFigure(f"{name}: ε, maximum", max(errors)),
+                    MeasuredFigure(f"{name}: steps with m ≤ 2ε", made.doubtful),
+                    MeasuredFigure(f"{name}: greedy tokens that differ outside m ≤ 2ε", made.outside_doubt),
                 ]
-            figures.append(Figure(f"{name}, {how}: tokens that differ", sum(made.counts)))
+            figures.append(MeasuredFigure(f"{name}, {how}: tokens that differ", sum(made.counts)))
             if name == "bf16":
                 if sampled:
-                    figures.append(Figure("bf16, sums of probabilities: tokens that differ", made.by_edges))
+                    figures.append(MeasuredFigure("bf16, sums of probabilities: tokens that differ", made.by_edges))
                 found = sorted(place for place in made.first if place is not None)
                 figures += [
-                    Figure(f"{how}: prompts with a difference", len(found)),
-                    Figure(f"{how}: steps of the first differences", ", ".join(map(str, found)) or "none"),
-                    Figure(f"{how}: differences by prompt", ", ".join(map(str, made.counts))),
+                    MeasuredFigure(f"{how}: prompts with a difference", len(found)),
+                    MeasuredFigure(f"{how}: steps of the first differences", ", ".join(map(str, found)) or "none"),
+                    MeasuredFigure(f"{how}: differences by prompt", ", ".join(map(str, made.counts))),
                 ]
                 both = [sum(each) for each in zip(*made.differs, strict=True)]
                 total = tuple((float(i), float(n)) for i, n in enumerate(accumulate(both), start=1))
@@ -173,7 +173,7 @@ def run(settings: Settings) -> Findings:
     return Findings(
         figures=tuple(figures),
         tables=(
-            Table(
+            ResultTable(
                 f"{texts.name}: {prompts} prompts on {document:,} tokens, cached against not cached",
                 ("", "steps", "ε, median", "ε, maximum", "steps with m ≤ 2ε", "tokens that differ"),
                 tuple(rows),

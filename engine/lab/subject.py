@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from engine.model import Model
-from engine.weights.errors import WeightsError
-from engine.weights.find import TINY_NAME, find_model, load_weights
-from engine.weights.weights import Weights
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.weights.find_model import TINY_NAME, find_model, load_weights
+from agentsim.engine.weights.weights import Weights
+from agentsim.engine.weights.weights_error import WeightsError
 
 if TYPE_CHECKING:
-    from engine.tokenizer import Tokenizer
+    from agentsim.engine.tokenizer import Tokenizer
 
 QUESTION_TOKENS = 30
 LEAST_CONTEXT = 1_536
@@ -56,7 +56,7 @@ class Subject:
 @lru_cache(maxsize=2)
 def subject(named: str | None) -> Subject:
     """The texts in the tokens of a model: of the seeded one each byte is a token. Raises WeightsError."""
-    text = files("engine.lab").joinpath("document.txt").read_text(encoding="utf-8")
+    text = files("agentsim.engine.lab").joinpath("document.txt").read_text(encoding="utf-8")
     if named == TINY_NAME:
         return Subject(TINY_NAME, tuple(text.encode()), tuple(tuple(q.encode())[-QUESTION_TOKENS:] for q in QUESTIONS))
     tokenizer = _tokenizer(named)
@@ -73,7 +73,7 @@ def words_of(named: str | None, tokens: Sequence[int]) -> str:
 
 @lru_cache(maxsize=1)
 def _tokenizer(named: str | None) -> Tokenizer:
-    from engine.tokenizer import Tokenizer
+    from agentsim.engine.tokenizer import Tokenizer
 
     return Tokenizer.from_gguf(find_model(named))
 
@@ -91,6 +91,6 @@ def weights(named: str | None) -> Weights:
 
 
 @lru_cache(maxsize=2)
-def model(named: str | None, dtype: torch.dtype) -> Model:
+def model(named: str | None, dtype: torch.dtype) -> Decoder:
     """A model that computes in a type. The last two are kept: loading one takes seconds."""
-    return Model(weights(named), dtype)
+    return Decoder(weights(named), dtype)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from engine.lab.states.full import FullHistory, Projections
-from engine.lab.states.recurrent import LinearWeights, Recurrent
-from engine.lab.states.shared import SharedGlobal
-from engine.lab.states.state import Snapshot, State
+from agentsim.engine.lab.states.full_state import FullHistory, Projections
+from agentsim.engine.lab.states.layer_state import LayerState, Snapshot
+from agentsim.engine.lab.states.recurrent_state import LinearWeights, Recurrent
+from agentsim.engine.lab.states.shared_state import SharedGlobal
 
 LAYERS, TOKENS, DOCUMENT = 32, 4_096, 3_072
 WINDOW, GROUPS = 128, 4
@@ -15,21 +15,21 @@ NARROW = 8
 """Width of the inputs: bytes of a state do not depend on it."""
 
 
-def full_histories(dtype: torch.dtype = torch.bfloat16) -> list[State]:
+def full_histories(dtype: torch.dtype = torch.bfloat16) -> list[LayerState]:
     """A: every layer keeps its own K and V, two heads of 64 numbers each."""
     return [FullHistory(_projections(layer, dtype)) for layer in range(LAYERS)]
 
 
-def shared_histories(dtype: torch.dtype = torch.bfloat16) -> list[State]:
+def shared_histories(dtype: torch.dtype = torch.bfloat16) -> list[LayerState]:
     """B: four groups of eight layers; each group shares a history, each layer keeps a window of 128."""
-    groups: list[State] = []
+    groups: list[LayerState] = []
     for group in range(GROUPS):
         layers = [_projections(100 * group + layer, dtype) for layer in range(LAYERS // GROUPS)]
         groups.append(SharedGlobal(_projections(group, dtype), layers, WINDOW))
     return groups
 
 
-def matrices(dtype: torch.dtype = torch.bfloat16) -> list[State]:
+def matrices(dtype: torch.dtype = torch.bfloat16) -> list[LayerState]:
     """C: every layer keeps a matrix of 64 × 256."""
     return [
         Recurrent(
@@ -46,7 +46,7 @@ def matrices(dtype: torch.dtype = torch.bfloat16) -> list[State]:
     ]
 
 
-def fill(states: list[State], tokens: int) -> None:
+def fill(states: list[LayerState], tokens: int) -> None:
     """Take tokens in. What a layer gets is drawn instead of computed by the layers below: the bytes are the same."""
     generator = torch.Generator().manual_seed(tokens)
     for state in states:
@@ -60,17 +60,17 @@ def fill(states: list[State], tokens: int) -> None:
             state.record(inputs)
 
 
-def kept(states: list[State]) -> int:
+def kept(states: list[LayerState]) -> int:
     """Bytes of all layers."""
     return sum(state.bytes for state in states)
 
 
-def read(states: list[State]) -> int:
+def read(states: list[LayerState]) -> int:
     """Bytes that one step reads in all layers."""
     return sum(state.reads() for state in states)
 
 
-def snapshots(states: list[State]) -> list[Snapshot]:
+def snapshots(states: list[LayerState]) -> list[Snapshot]:
     """A snapshot of every layer."""
     return [state.snapshot() for state in states]
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from engine.batch import Batch, Piece
-from engine.kv import KVPages
-from engine.model import Model
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.forward_batch import Batch, TokenRun
+from agentsim.engine.kv_pages import KVPages
 
 
-class Writer:
+class PageWriter:
     """One sequence: its tokens whose keys and values are in pages. Pages are given, never looked for."""
 
-    def __init__(self, model: Model, kv: KVPages, pages: Sequence[int], length: int = 0) -> None:
+    def __init__(self, model: Decoder, kv: KVPages, pages: Sequence[int], length: int = 0) -> None:
         self.model = model
         self.kv = kv
         self.pages = list(pages)
@@ -36,12 +36,12 @@ class Writer:
             found.append(token)
         return found
 
-    def branch(self, pages: Sequence[int]) -> Writer:
+    def branch(self, pages: Sequence[int]) -> PageWriter:
         """A copy that lives in other pages: a private continuation."""
         used = -(-self.length // self.kv.page_size)
         for source, target in zip(self.pages[:used], pages, strict=False):
             self.kv.copy(source, target)
-        return Writer(self.model, self.kv, pages, self.length)
+        return PageWriter(self.model, self.kv, pages, self.length)
 
     def rows(self, layer: int, first: int = 0, last: int | None = None) -> tuple[Tensor, Tensor]:
         """Keys and values of positions ``first`` to ``last`` in a layer (from 0), [positions, kv_heads, head_dim]."""
@@ -50,11 +50,11 @@ class Writer:
         keys, values = (pages[table].flatten(0, 1)[first:stop] for pages in (self.kv.k[layer], self.kv.v[layer]))
         return keys, values
 
-    def _piece(self, tokens: Sequence[int], logits: int) -> Piece:
-        return Piece(tokens, self.length, self.pages, logits)
+    def _piece(self, tokens: Sequence[int], logits: int) -> TokenRun:
+        return TokenRun(tokens, self.length, self.pages, logits)
 
 
-def feed_together(writers: Sequence[Writer], tokens: Sequence[Sequence[int]]) -> Tensor:
+def feed_together(writers: Sequence[PageWriter], tokens: Sequence[Sequence[int]]) -> Tensor:
     """Process the next tokens of several sequences in one batch: scores after the last of each, [sequences, vocab]."""
     first = writers[0]
     pieces = [writer._piece(each, 1) for writer, each in zip(writers, tokens, strict=True)]
@@ -64,7 +64,7 @@ def feed_together(writers: Sequence[Writer], tokens: Sequence[Sequence[int]]) ->
     return scores
 
 
-def room(model: Model, sequences: int, tokens: int, page_size: int = 16) -> tuple[KVPages, list[list[int]]]:
+def room(model: Decoder, sequences: int, tokens: int, page_size: int = 16) -> tuple[KVPages, list[list[int]]]:
     """Pages for so many sequences of so many tokens, and a table for each."""
     each = -(-tokens // page_size)
     kv = KVPages(model.config, sequences * each, page_size, model.dtype, model.device)

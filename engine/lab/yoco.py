@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import torch
 
-from engine.lab.experiment import BarPlot, Experiment, Figure, Findings, Published, Settings, Table
-from engine.lab.states.full import Projections
-from engine.lab.states.yoco import Yoco
+from agentsim.engine.lab.experiment import (
+    BarPlot,
+    Experiment,
+    Findings,
+    LabSettings,
+    MeasuredFigure,
+    Published,
+    ResultTable,
+)
+from agentsim.engine.lab.states.full_state import Projections
+from agentsim.engine.lab.states.yoco_state import Yoco
 
 INPUTS, DIM = 1_000, 16
 
@@ -21,7 +29,7 @@ def model(seed: int) -> Yoco:
     return Yoco([drawn(), drawn()], drawn(), [drawn(), drawn()], window=16)
 
 
-def run(settings: Settings) -> Findings:
+def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     generator = torch.Generator().manual_seed(settings.seed)
     inputs = torch.randn(INPUTS + 1, DIM, generator=generator, dtype=torch.float64)
@@ -36,15 +44,15 @@ def run(settings: Settings) -> Findings:
     difference = max(float((first - every[INPUTS - 1]).abs().max()), float((after - every[INPUTS]).abs().max()))
     return Findings(
         figures=(
-            Figure("positions in layers 1 and 2, prefill", prefill[1]),
-            Figure("positions in layers 3 and 4, prefill", prefill[4]),
-            Figure("positions that skip layers 3 and 4", INPUTS - prefill[4]),
-            Figure("global K/V records after prefill", records),
-            Figure("layers that a decoded token goes through", sum(decode.values())),
-            Figure("against every position through every layer", difference),
+            MeasuredFigure("positions in layers 1 and 2, prefill", prefill[1]),
+            MeasuredFigure("positions in layers 3 and 4, prefill", prefill[4]),
+            MeasuredFigure("positions that skip layers 3 and 4", INPUTS - prefill[4]),
+            MeasuredFigure("global K/V records after prefill", records),
+            MeasuredFigure("layers that a decoded token goes through", sum(decode.values())),
+            MeasuredFigure("against every position through every layer", difference),
         ),
         tables=(
-            Table(
+            ResultTable(
                 "Positions that went through each layer",
                 ("layer", "prefill of 1,000", "one decoded token", "ordinary model, prefill"),
                 tuple((layer, prefill[layer], decode[layer], INPUTS) for layer in sorted(prefill)),

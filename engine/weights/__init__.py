@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.weights.errors import WeightsError
+from agentsim.engine.weights.weights_error import WeightsError
 
 if TYPE_CHECKING:
-    from engine.weights.weights import Weights
+    from agentsim.engine.weights.weights import Weights
 
 __all__ = ["Weights", "WeightsError"]
 
@@ -15,7 +15,7 @@ __all__ = ["Weights", "WeightsError"]
 def __getattr__(name: str) -> Any:
     # Later, because it imports PyTorch: who only looks at a file's head does without.
     if name == "Weights":
-        from engine.weights.weights import Weights
+        from agentsim.engine.weights.weights import Weights
 
         return Weights
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

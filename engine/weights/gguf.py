@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from engine.config import ModelConfig
-from engine.weights.gguf_file import GGUFFile, TensorPlace, open_gguf
-from engine.weights.weights import LazyTensors, Weights, WeightsError, identity_of
+from agentsim.engine.decoder_config import ModelConfig
+from agentsim.engine.weights.gguf_file import GGUFFile, TensorPlace, open_gguf
+from agentsim.engine.weights.weights import LazyTensors, Weights, WeightsError, identity_of
 
 _WHOLE = {"embed": "token_embd.weight", "norm": "output_norm.weight", "head": "output.weight"}
 _PER_LAYER = {

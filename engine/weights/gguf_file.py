@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.weights.errors import WeightsError
+from agentsim.engine.weights.weights_error import WeightsError
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)

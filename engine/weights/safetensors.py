@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from engine.config import ModelConfig
-from engine.weights.weights import LazyTensors, Weights, WeightsError, identity_of
+from agentsim.engine.decoder_config import ModelConfig
+from agentsim.engine.weights.weights import LazyTensors, Weights, WeightsError, identity_of
 
 _INDEX = "model.safetensors.index.json"
 _SINGLE = "model.safetensors"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from engine.config import ModelConfig
-from engine.weights.weights import Weights, expected_shapes, identity_of
+from agentsim.engine.decoder_config import ModelConfig
+from agentsim.engine.weights.weights import Weights, expected_shapes, identity_of
 
 TINY = ModelConfig(
     name="tiny",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-from engine.config import ModelConfig
-from engine.weights.errors import WeightsError
+from agentsim.engine.decoder_config import ModelConfig
+from agentsim.engine.weights.weights_error import WeightsError
 
 __all__ = ["LazyTensors", "Weights", "WeightsError", "expected_shapes", "identity_of"]
 

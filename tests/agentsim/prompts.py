@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from agentsim.prompt import Block, Breakpoint, Prompt, Section, Shape
-from agentsim.session import Lane, Request, Session, Usage
+from agentsim.core.prompt import Block, Breakpoint, Prompt, Section, Shape
+from agentsim.core.session import Lane, Request, Session, Usage
 
 DAY = 1_790_000_000
 """September 2026, in seconds: after the last dated change of the rules."""

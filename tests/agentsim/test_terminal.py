@@ -136,7 +136,7 @@ def test_every_word_of_a_verdict_is_shown_inertly() -> None:
     import msgspec
 
     from agentsim.report.paper import Paper
-    from agentsim.report.replay import write_replay
+    from agentsim.report.screen.replay_page import write_replay
 
     assert MISS.place is not None
     place = msgspec.structs.replace(MISS.place, address=ATTACK, name=ATTACK, before=ATTACK, after=ATTACK)

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from engine.lab.registry import EXPERIMENTS
+from agentsim.engine.lab.experiment_registry import EXPERIMENTS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 REPORT = (DOCS / "lab-report.md").read_text(encoding="utf-8")

@@ -17,12 +17,12 @@ NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "examples" / "fleet.ip
 
 
 def test_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from agentsim.fleet.figures import figures
-    from agentsim.fleet.folder import Settings
+    from agentsim.fleet.fleet_figures import figures
     from agentsim.fleet.sweep import sweep
+    from agentsim.fleet.sweep_folder import SweepSettings
 
     out = str(tmp_path / "fleet")
-    sweep([str(fleet(tmp_path / "logs"))], Settings(policies=("ttl-5m", "keep-alive")), out, workers=0)
+    sweep([str(fleet(tmp_path / "logs"))], SweepSettings(policies=("ttl-5m", "keep-alive")), out, workers=0)
     monkeypatch.setenv("FLEET", out)
     cells = json.loads(NOTEBOOK.read_text())["cells"]
     names: dict[str, Any] = {}

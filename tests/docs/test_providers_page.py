@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from agentsim.providers.check import check_rules
-from agentsim.providers.document import RULES
+from agentsim.rules.providers.rules_document import RULES
+from agentsim.rules.providers.rules_file_check import check_rules
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "providers.md").read_text()
 

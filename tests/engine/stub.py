@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import torch
 
-from engine.batch import Batch
-from engine.config import ModelConfig
-from engine.kv import KVPages
+from agentsim.engine.decoder_config import ModelConfig
+from agentsim.engine.forward_batch import Batch
+from agentsim.engine.kv_pages import KVPages
 
 VOCABULARY = 101
 CONFIG = ModelConfig(

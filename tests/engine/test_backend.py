@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 import torch
 
-from agentsim.backends.engine_cache import EngineCache
-from agentsim.prompt import Prompt
-from agentsim.providers import rules_for
-from agentsim.session import Lane, Request, Session
-from agentsim.simulate import replay
-from engine.backend import EngineBackend
-from engine.engine import Engine
-from engine.loading import Loaded, load
-from engine.replayed import NothingToReplay, replay_on_engine
-from engine.restoring import measure_restore
-from engine.trace_tokens import Bytes, Drawn, Spoken
+from agentsim.cache.engine_cache import EngineCache
+from agentsim.cache.simulate import replay
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Lane, Request, Session
+from agentsim.engine.engine_backend import EngineBackend
+from agentsim.engine.engine_replay import NoKnownPrompts, replay_on_engine
+from agentsim.engine.inference_engine import Engine
+from agentsim.engine.model_loading import Loaded, load
+from agentsim.engine.restore_costs import measure_restore
+from agentsim.engine.trace_tokens import ByteTokens, DrawnTokens, SpokenTokens
+from agentsim.rules.providers import rules_for
+from agentsim.traces.format_registry import read
 from tests.engine.stub import StubModel
 from tests.engine.test_trace_tokens import block
-from traces.formats import read
 
 SAMPLES = Path(__file__).resolve().parents[2] / "traces" / "samples"
 VLLM = rules_for("vllm", "", None)
@@ -55,7 +55,7 @@ def test_the_atlas_trace_in_full() -> None:
     model = StubModel()
     model.config = torch_free(context=100_000)
     engine = Engine(Uncounted(model), pages=12_000, keep_generated=False, step_tokens=100_000)
-    ledger = replay(session, EngineBackend(engine, Drawn(101)), price=False)
+    ledger = replay(session, EngineBackend(engine, DrawnTokens(101)), price=False)
     predicted = replay(session, EngineCache(VLLM), price=False)
     by_blocks = [row.usage.read for row in predicted.rows]
     assert [row.usage.read for row in ledger.rows] == by_blocks
@@ -92,7 +92,7 @@ def test_a_cache_that_is_too_small_gives_up_what_the_rule_gives_up(tiny: Loaded,
 
 def test_what_a_request_is_told() -> None:
     engine = Engine(StubModel(), pages=100, page_size=4, keep_generated=False)
-    backend = EngineBackend(engine, Drawn(101), new_tokens=3)
+    backend = EngineBackend(engine, DrawnTokens(101), new_tokens=3)
     a, b, c = block("a", 10), block("b", 10), block("c", 10)
 
     def ask(id: str, *blocks, model: str = "m"):
@@ -115,7 +115,7 @@ def test_what_a_request_is_told() -> None:
 
 def test_a_prompt_that_is_too_long_is_rejected_and_changes_nothing() -> None:
     engine = Engine(StubModel(), pages=4, page_size=4)
-    backend = EngineBackend(engine, Drawn(101))
+    backend = EngineBackend(engine, DrawnTokens(101))
     served = backend.serve(Request(id="1", lane="main", model="m", start=0, prompt=Prompt.of([block("x", 30)])), 0)
     assert served.rejected is not None
     assert "too long" in served.rejected
@@ -137,14 +137,14 @@ def test_text_goes_through_as_text(tiny: Loaded) -> None:
     assert done.agreeing == 3
     assert done.rows[2].measured.reused > 0
     assert done.rows[2].cold is not None
-    spoken = Spoken(Bytes(), 256, marks=False).prompt(requests[0].prompt)  # type: ignore[arg-type]
+    spoken = SpokenTokens(ByteTokens(), 256, marks=False).prompt(requests[0].prompt)  # type: ignore[arg-type]
     assert done.rows[0].measured.prompt == len(spoken)
 
 
 def test_a_session_without_anything_known(tiny: Loaded) -> None:
     request = Request(id="r", lane="main", model="m", start=0)
     session = Session(id="s", format="x", completeness="usage", lanes=(), requests=(request,))
-    with pytest.raises(NothingToReplay):
+    with pytest.raises(NoKnownPrompts):
         replay_on_engine(session, tiny)
 
 

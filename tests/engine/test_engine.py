@@ -7,8 +7,8 @@ import random
 import pytest
 import torch
 
-from engine.engine import Engine, uniform
-from engine.sequence import State
+from agentsim.engine.inference_engine import Engine, uniform
+from agentsim.engine.sequence import SequenceState
 from tests.engine.stub import StubModel, continued
 
 torch.set_num_threads(1)
@@ -32,7 +32,7 @@ def test_one_sequence() -> None:
     assert sequence.generated == continued(prompt, 5)
     # 10 tokens of the prompt, and 4 of the 5 generated: the last is not put through the model.
     assert (sequence.reused, sequence.computed_tokens) == (0, 14)
-    assert sequence.state is State.FINISHED
+    assert sequence.state is SequenceState.FINISHED
     assert engine.pool.referenced == 0
 
 
@@ -201,7 +201,7 @@ def test_an_aborted_sequence_leaves_nothing_behind() -> None:
     running = engine.submit(prompt_of(20), 10)
     waiting = engine.submit(prompt_of(24, seed=1), 10)
     engine.step()
-    assert waiting.state is State.WAITING
+    assert waiting.state is SequenceState.WAITING
     for sequence in (waiting, running, running):
         engine.abort(sequence)
     assert engine.is_idle
@@ -276,11 +276,11 @@ def test_any_crowd_in_any_pool(seed: int) -> None:
             engine.abort(dice.choice(asked))
         engine.step()
     engine.run()
-    assert any(one.state is State.FINISHED for one in asked)
+    assert any(one.state is SequenceState.FINISHED for one in asked)
     for one in asked:
         assert one.is_over
         assert one.generated == continued(one.prompt, len(one.generated))
-        if one.state is State.FINISHED:
+        if one.state is SequenceState.FINISHED:
             assert len(one.generated) == one.new_tokens
     assert engine.pool.referenced == 0
 
@@ -306,7 +306,7 @@ def test_whoever_waits_for_a_prefix_computes_it_when_the_other_is_gone() -> None
     engine = engine_of(await_prefixes=True, step_tokens=8)
     first, second = engine.submit([*document, 1], 4), engine.submit([*document, 2], 4)
     engine.step()
-    assert second.state is State.WAITING
+    assert second.state is SequenceState.WAITING
     engine.abort(first)
     engine.run()
     assert second.reused == 8

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 import torch
 
-from engine.engine import Engine
-from engine.model import Model
-from engine.passes import drawn_tokens
-from engine.weights.tiny import tiny_weights
-from engine.weights.weights import WeightsError
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.inference_engine import Engine
+from agentsim.engine.single_passes import drawn_tokens
+from agentsim.engine.weights.tiny import tiny_weights
+from agentsim.engine.weights.weights import WeightsError
 
 torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="module")
-def tiny() -> Model:
-    return Model(tiny_weights())
+def tiny() -> Decoder:
+    return Decoder(tiny_weights())
 
 
 def conversation(engine: Engine, turns: int, vocabulary: int, new_tokens: int = 6) -> tuple[list[list[int]], int]:
@@ -35,7 +35,7 @@ def conversation(engine: Engine, turns: int, vocabulary: int, new_tokens: int = 
 
 
 @pytest.mark.parametrize("step_tokens", [7, 512])
-def test_cache_on_and_off_give_the_same_tokens(tiny: Model, step_tokens: int) -> None:
+def test_cache_on_and_off_give_the_same_tokens(tiny: Decoder, step_tokens: int) -> None:
     options: dict[str, Any] = {"pages": 40, "page_size": 16, "step_tokens": step_tokens, "paranoid": True}
     with_cache, reused = conversation(Engine(tiny, **options), 6, tiny.config.vocab)
     without, none = conversation(Engine(tiny, prefix_cache=False, **options), 6, tiny.config.vocab)
@@ -45,14 +45,14 @@ def test_cache_on_and_off_give_the_same_tokens(tiny: Model, step_tokens: int) ->
     assert reused == sum((50 + 26 * turn - 21) // 16 * 16 for turn in range(1, 6))
 
 
-def test_a_crowd_generates_what_each_generates_alone(tiny: Model) -> None:
+def test_a_crowd_generates_what_each_generates_alone(tiny: Decoder) -> None:
     prompts = [drawn_tokens(10 + 9 * number, tiny.config.vocab, number % 4) for number in range(8)]
     alone = [Engine(tiny, pages=20).generate([prompt], 10)[0] for prompt in prompts]
     crowded = Engine(tiny, pages=24, step_tokens=20, paranoid=True)
     assert crowded.generate(prompts, 10) == alone
 
 
-def test_pages_that_went_to_the_host_and_back(tiny: Model) -> None:
+def test_pages_that_went_to_the_host_and_back(tiny: Decoder) -> None:
     engine = Engine(tiny, pages=12, host_pages=12, paranoid=True)
     prompt = drawn_tokens(100, tiny.config.vocab, 5)
     before = engine.submit(prompt, 8, stop=())
@@ -67,7 +67,7 @@ def test_pages_that_went_to_the_host_and_back(tiny: Model) -> None:
     assert after.generated == before.generated
 
 
-def test_branches_of_one_prompt_go_their_own_ways(tiny: Model) -> None:
+def test_branches_of_one_prompt_go_their_own_ways(tiny: Decoder) -> None:
     engine = Engine(tiny, pages=30, paranoid=True)
     prompt = drawn_tokens(37, tiny.config.vocab, 6)
     first = engine.submit(prompt, 12, temperature=1.0, seed=1, stop=())
@@ -84,10 +84,10 @@ def test_branches_of_one_prompt_go_their_own_ways(tiny: Model) -> None:
 
 @pytest.mark.slow
 def test_smollm2_with_the_cache_on_and_off() -> None:
-    from engine.weights.find import load_weights
+    from agentsim.engine.weights.find_model import load_weights
 
     try:
-        model = Model(load_weights())
+        model = Decoder(load_weights())
     except WeightsError as error:
         pytest.skip(str(error))
     options: dict[str, Any] = {"pages": 24, "page_size": 16}

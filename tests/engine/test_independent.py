@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import torch
 
-from engine.batch import Batch, Piece
-from engine.dense import Dense
-from engine.kv import KVPages
-from engine.model import Model
-from engine.tokenizer import Tokenizer
-from engine.weights.find import find_model, load_weights
-from engine.weights.weights import Weights, WeightsError
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.dense_loop import Dense
+from agentsim.engine.forward_batch import Batch, TokenRun
+from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.tokenizer import Tokenizer
+from agentsim.engine.weights.find_model import find_model, load_weights
+from agentsim.engine.weights.weights import Weights, WeightsError
 from tests.engine.prompts import PROMPTS
 
 transformers = pytest.importorskip("transformers", reason="needs the engine-test extra")
@@ -50,15 +50,15 @@ def theirs(path: Path) -> Any:
 
 def generated(weights: Weights, prompts: list[list[int]]) -> tuple[list[list[int]], list[torch.Tensor]]:
     """The most likely continuations of all prompts, in one batch, with the scores they were chosen by."""
-    model = Model(weights)
+    model = Decoder(weights)
     pages = [list(range(8 * n, 8 * n + 8)) for n in range(len(prompts))]
     kv = KVPages(model.config, 8 * len(prompts), 16)
     texts = [list(prompt) for prompt in prompts]
-    found = [model.forward(Batch.of([Piece(text, 0, own) for text, own in zip(texts, pages, strict=True)], 16), kv)]
+    found = [model.forward(Batch.of([TokenRun(text, 0, own) for text, own in zip(texts, pages, strict=True)], 16), kv)]
     for _ in range(NEW_TOKENS - 1):
         for text, token in zip(texts, found[-1].argmax(-1).tolist(), strict=True):
             text.append(token)
-        pieces = [Piece(text[-1:], len(text) - 1, own) for text, own in zip(texts, pages, strict=True)]
+        pieces = [TokenRun(text[-1:], len(text) - 1, own) for text, own in zip(texts, pages, strict=True)]
         found.append(model.forward(Batch.of(pieces, 16), kv))
     for text, token in zip(texts, found[-1].argmax(-1).tolist(), strict=True):
         text.append(token)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.page_list import PageList
-from engine.pages import BrokenPages, NoMover, OutOfPages, PagePool
+from agentsim.engine.page_list import PageList
+from agentsim.engine.page_pool import BrokenPages, NoMover, OutOfPages, PagePool
 
 
 def test_a_list_keeps_its_order() -> None:

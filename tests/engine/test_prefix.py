@@ -7,9 +7,9 @@ from hashlib import blake2b
 
 import pytest
 
-from engine.chain import TokenChain, root_digest
-from engine.pages import BrokenPages, OutOfPages, PagePool
-from engine.prefix import PrefixCache
+from agentsim.engine.page_pool import BrokenPages, OutOfPages, PagePool
+from agentsim.engine.prefix_cache import PrefixCache
+from agentsim.engine.token_chain import TokenChain, root_digest
 
 ROOT = root_digest(b"weights")
 
@@ -53,7 +53,7 @@ def test_growing_hashes_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
         hashed.append(len(data))
         return blake2b(data, **options)
 
-    monkeypatch.setattr("engine.chain.blake2b", counting)
+    monkeypatch.setattr("agentsim.engine.token_chain.blake2b", counting)
     tokens = chain(*range(100))  # 50 blocks
     fork = tokens.fork(90)  # 45 blocks, known
     fork.extend(range(10))  # 5 more

@@ -14,9 +14,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from engine.chain import TokenChain, root_digest
-from engine.pages import OutOfPages, PagePool
-from engine.prefix import PrefixCache
+from agentsim.engine.page_pool import OutOfPages, PagePool
+from agentsim.engine.prefix_cache import PrefixCache
+from agentsim.engine.token_chain import TokenChain, root_digest
 
 BLOCK = 2
 EXAMPLES = 50_000 if os.environ.get("LONG_TESTS") else 500

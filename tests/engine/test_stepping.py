@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import torch
 
-from engine.batch import Batch
-from engine.engine import Engine
-from engine.kv import KVPages
-from engine.sequence import Sequence
-from engine.stepping import Stepper, Ticket
+from agentsim.engine.engine_thread import Stepper, Ticket
+from agentsim.engine.forward_batch import Batch
+from agentsim.engine.inference_engine import Engine
+from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.sequence import Sequence
 from tests.engine.stub import StubModel, continued
 
 PAGE = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.threads import measured_threads, sensible_threads
+from agentsim.engine.torch_threads import measured_threads, sensible_threads
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("tokenizers", reason="needs the engine extra")
 
-from engine.chat import render
-from engine.tokenizer import Tokenizer
-from engine.weights.find import find_model
-from engine.weights.weights import WeightsError
+from agentsim.engine.chat import render
+from agentsim.engine.tokenizer import Tokenizer
+from agentsim.engine.weights.find_model import find_model
+from agentsim.engine.weights.weights import WeightsError
 from tests.engine.prompts import PROMPTS
 
 try:

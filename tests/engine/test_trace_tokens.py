@@ -6,9 +6,9 @@ from hashlib import blake2b
 
 import pytest
 
-from agentsim.prompt import Block, Prompt
-from agentsim.session import Request, Usage
-from engine.trace_tokens import Bytes, DoesNotFit, Drawn, Spoken, page_prompt, writer_for
+from agentsim.core.prompt import Block, Prompt
+from agentsim.core.session import Request, Usage
+from agentsim.engine.trace_tokens import ByteTokens, DoesNotFit, DrawnTokens, SpokenTokens, page_prompt, writer_for
 
 LIMIT = 1_000
 
@@ -27,18 +27,18 @@ A, B, C = block("a", 100), block("b", 60), block("c", 60)
 
 
 def test_equal_blocks_give_equal_tokens_and_others_part_at_once() -> None:
-    drawn = Drawn(50_000)
+    drawn = DrawnTokens(50_000)
     one, other = drawn.write(request("1", A, B)), drawn.write(request("2", A, C))
     assert one is not None
     assert other is not None
     assert (one.ends, other.ends) == ((100, 160), (100, 160))
     assert one.tokens[:100] == other.tokens[:100]
     assert one.tokens[100:] != other.tokens[100:]
-    assert one.tokens == Drawn(50_000).write(request("1", A, B)).tokens  # type: ignore[union-attr]
+    assert one.tokens == DrawnTokens(50_000).write(request("1", A, B)).tokens  # type: ignore[union-attr]
 
 
 def test_a_block_that_is_counted_differently_later_stays_the_same() -> None:
-    drawn = Drawn(256)
+    drawn = DrawnTokens(256)
     drawn.write(request("1", A))
     again = drawn.write(request("2", block("a", 104), B))
     assert again is not None
@@ -74,7 +74,7 @@ def test_more_blocks_than_tokens_cannot_fit() -> None:
 
 def test_text_is_used_when_it_is_all_there() -> None:
     said = [block("s", 3, "go on"), block("t", 4, "yes then", role="assistant", message=1)]
-    writer = writer_for([request("1", *said)], vocabulary=256, limit=LIMIT, encoder=Bytes())
+    writer = writer_for([request("1", *said)], vocabulary=256, limit=LIMIT, encoder=ByteTokens())
     assert writer.how == "text"
     written = writer.write(request("1", *said))
     assert written is not None
@@ -88,19 +88,19 @@ def test_text_is_used_when_it_is_all_there() -> None:
     ids=["a block without text", "text that was cut short", "text that does not fit"],
 )
 def test_else_tokens_are_drawn(blocks: tuple[Block, ...]) -> None:
-    assert writer_for([request("1", *blocks)], vocabulary=256, limit=LIMIT, encoder=Bytes()).how == "drawn"
+    assert writer_for([request("1", *blocks)], vocabulary=256, limit=LIMIT, encoder=ByteTokens()).how == "drawn"
 
 
 def test_text_that_is_insisted_on_must_fit_and_needs_a_tokenizer() -> None:
     long = [request("1", block("s", 3, "x" * 2_000))]
     with pytest.raises(DoesNotFit, match="fit"):
-        writer_for(long, vocabulary=256, limit=LIMIT, encoder=Bytes(), how="text")
+        writer_for(long, vocabulary=256, limit=LIMIT, encoder=ByteTokens(), how="text")
     with pytest.raises(DoesNotFit, match="tokenizer"):
         writer_for(long, vocabulary=256, limit=LIMIT, how="text")
 
 
 def test_what_a_text_becomes_depends_on_nothing_after_it() -> None:
-    spoken = Spoken(Bytes(), 256, marks=True)
+    spoken = SpokenTokens(ByteTokens(), 256, marks=True)
     first = block("s", 3, "go on")
     short = spoken.prompt(Prompt.of([first]))
     longer = spoken.prompt(Prompt.of([first, block("t", 4, "and", role="user")]), answer=True)
@@ -109,7 +109,7 @@ def test_what_a_text_becomes_depends_on_nothing_after_it() -> None:
 
 
 def test_counters_alone_tell_what_was_read_from_what() -> None:
-    drawn = Drawn(50_000)
+    drawn = DrawnTokens(50_000)
     first = drawn.write(request("1", usage=Usage(fresh=0, write_5m=100, read=0)))
     second = drawn.write(request("2", usage=Usage(fresh=20, read=90)))
     elsewhere = drawn.write(request("3", usage=Usage(fresh=10, read=100), lane="sub"))

@@ -31,7 +31,7 @@ def interpreter() -> Iterator[Interpreter]:
 def operation(request: pytest.FixtureRequest) -> Callable[[str], Operation]:
     """Gives an operation by its name: the reference as it is, and the Triton form under the interpreter."""
     if request.param == "reference":
-        from kernels.dispatch import implementation
+        from agentsim.kernels.kernel_dispatch import implementation
 
         return lambda name: implementation(name, "reference")
     interpreter: Interpreter = request.getfixturevalue("interpreter")

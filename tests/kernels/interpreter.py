@@ -65,7 +65,7 @@ def _widen_products() -> None:
 def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
     import torch
 
-    from kernels.dispatch import implementation
+    from agentsim.kernels.kernel_dispatch import implementation
 
     _widen_products()
     torch.set_num_threads(1)

@@ -15,8 +15,8 @@ import torch
 
 pytest.importorskip("triton", reason="triton is not installed")
 
-from kernels import attention_triton
-from kernels.dispatch import TABLE, implementation
+from agentsim.kernels import paged_attention_triton
+from agentsim.kernels.kernel_dispatch import TABLE, implementation
 from tests.kernels.ahead import Compiled, compiled, launches_of
 
 CAPABILITIES = [80, 90, 100]
@@ -47,7 +47,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def on(capability: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The launches choose tiles as on a device of this capability."""
-    monkeypatch.setattr(attention_triton, "capability", lambda _device: capability // 10)
+    monkeypatch.setattr(paged_attention_triton, "capability", lambda _device: capability // 10)
 
 
 def sequences(count: int) -> tuple[torch.Tensor, ...]:

@@ -10,8 +10,8 @@ import sys
 import pytest
 import torch
 
-import kernels
-from kernels.dispatch import TABLE, implementation
+from agentsim import kernels
+from agentsim.kernels.kernel_dispatch import TABLE, implementation
 
 
 def python(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -64,26 +64,26 @@ def test_the_variable_puts_the_kernels_on_a_cpu():
         KERNELS="triton",
         TRITON_INTERPRET="1",
     )
-    assert done.stdout == "kernels.activation_triton torch.Size([1, 3])\n", done.stderr
+    assert done.stdout == "agentsim.kernels.activation_triton torch.Size([1, 3])\n", done.stderr
 
 
 def test_another_word_in_the_variable_is_refused():
-    done = python("import kernels; kernels.rope", KERNELS="cuda")
+    done = python("from agentsim import kernels; kernels.rope", KERNELS="cuda")
     assert done.returncode != 0
     assert "KERNELS='cuda': write 'reference' or 'triton'" in done.stderr
 
 
 def test_double_precision_is_for_the_references(monkeypatch):
     # On a GPU too: products of tensor cores have no float64 worth the name, and controls want every bit.
-    from kernels import dispatch
+    from agentsim.kernels import kernel_dispatch
 
     class OnDevice:
         is_cuda = True
         dtype = torch.float64
 
     asked = []
-    monkeypatch.setattr(dispatch, "implementation", lambda name, form: lambda *_: asked.append(form))
-    dispatch.operation.__wrapped__("silu_mul")(OnDevice(), OnDevice())
+    monkeypatch.setattr(kernel_dispatch, "implementation", lambda name, form: lambda *_: asked.append(form))
+    kernel_dispatch.operation.__wrapped__("silu_mul")(OnDevice(), OnDevice())
     OnDevice.dtype = torch.float32
-    dispatch.operation.__wrapped__("silu_mul")(OnDevice(), OnDevice())
+    kernel_dispatch.operation.__wrapped__("silu_mul")(OnDevice(), OnDevice())
     assert asked == ["reference", "triton"]

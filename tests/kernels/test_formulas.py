@@ -70,7 +70,7 @@ def test_the_least_time_is_that_of_the_scarcer_resource():
 
 
 def test_every_kernel_has_a_line_in_the_table():
-    from kernels.dispatch import TABLE
+    from agentsim.kernels.kernel_dispatch import TABLE
 
     # unpacking alone is done by the references only: attention unpacks as it reads
     assert {case.kernel for case in work.cases()} == set(TABLE) - {"unpack_int4"}

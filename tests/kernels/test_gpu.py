@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kernels.dispatch import implementation
+from agentsim.kernels.kernel_dispatch import implementation
 from tests.kernels.batches import TOLERANCES
 
 pytestmark = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kernels.int4 import pack_int4, unpack_int4
-from kernels.tiles import Tile
+from agentsim.kernels.int4_packing import pack_int4, unpack_int4
+from agentsim.kernels.tile_sizes import Tile
 from tests.kernels.batches import Batch, check, expected, random_batch
 
 TILE = Tile(16, 16, 4, 2)

@@ -70,7 +70,7 @@ def test_nothing_to_copy(operation):
 
 
 def test_slots_that_were_written_to_are_looked_at_again():
-    from kernels.pages import write_pages
+    from agentsim.kernels.page_copies import write_pages
 
     k = torch.randn(2, HEADS, SIZE)
     slots = torch.tensor([1, 5])

@@ -64,7 +64,7 @@ def test_heads_may_be_a_part_of_a_wider_product(operation, interleaved):
 
 
 def test_a_token_alone_turns_bit_for_bit_as_among_others():
-    from kernels.rotary import rope
+    from agentsim.kernels.rotary import rope
 
     x, positions = torch.randn(37, 9, 64), torch.arange(100, 137)
     cos, sin = tables(200, 64)

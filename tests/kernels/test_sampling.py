@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from kernels.sampling import sample
+from agentsim.kernels.sampling import sample
 
 
 def test_greedy_takes_the_largest_and_the_lowest_id_among_equals(operation):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernels.tiles import DECODE, INT4_DECODE, INT4_PROMPT, PROMPT, padded, splits_for, tile
+from agentsim.kernels.tile_sizes import DECODE, INT4_DECODE, INT4_PROMPT, PROMPT, padded, splits_for, tile
 
 TABLES = [PROMPT, DECODE, INT4_PROMPT, INT4_DECODE]
 

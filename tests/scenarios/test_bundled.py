@@ -2,14 +2,14 @@
 
 import pytest
 
+from agentsim.cache.simulate import replay, scan
+from agentsim.core.session import Session
 from agentsim.diagnose import diagnose
-from agentsim.harness.account import Account
-from agentsim.harness.run import Simulation, backend_for, simulate
-from agentsim.session import Session
-from agentsim.simulate import replay, scan
-from scenarios import bundled
-from scenarios.load import Cell, load
-from traces.samples.make_atlas import ROWS, atlas_session
+from agentsim.harness.plan_run import Simulation, backend_for, simulate
+from agentsim.harness.task_account import TaskAccount
+from agentsim.scenarios import bundled_scenarios
+from agentsim.scenarios.scenario_loading import Cell, load
+from agentsim.traces.samples.make_atlas import ROWS, atlas_session
 
 MICRO = 10**6
 
@@ -29,17 +29,17 @@ def figures(simulation: Simulation) -> list[tuple[int, int]]:
     return [(row.usage.write or 0, row.usage.read or 0) for row in simulation.ledger.rows]
 
 
-def equivalents(account: Account) -> float:
+def equivalents(account: TaskAccount) -> float:
     return account.total.equivalents / MICRO
 
 
 def test_every_scenario_has_a_story_of_two_lines():
-    assert len(bundled.names()) == 10
-    for name in bundled.names():
-        assert len(bundled.story(name).splitlines()) == 2, name
+    assert len(bundled_scenarios.names()) == 10
+    for name in bundled_scenarios.names():
+        assert len(bundled_scenarios.story(name).splitlines()) == 2, name
 
 
-@pytest.mark.parametrize("name", bundled.names())
+@pytest.mark.parametrize("name", bundled_scenarios.names())
 def test_a_simulated_session_replays_as_it_was_simulated(name: str):
     for cell in load(name):
         plan = cell.plan()

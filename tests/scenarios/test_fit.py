@@ -5,15 +5,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentsim.harness.draws import Fixed
+from agentsim.core.session import Session
 from agentsim.harness.plan import SECOND
-from agentsim.harness.run import simulate
-from agentsim.harness.sources import Generated
-from agentsim.session import Session
-from scenarios.fit import as_toml, fit
-from scenarios.load import parse
+from agentsim.harness.plan_run import simulate
+from agentsim.harness.random_draws import Fixed
+from agentsim.harness.step_sources import Generated
+from agentsim.scenarios.scenario_fitting import as_toml, fit
+from agentsim.scenarios.scenario_loading import parse
+from agentsim.traces.format_registry import read
 from tests.agentsim.harness.plans import plan
-from traces.formats import read
 
 KNOWN = Generated(
     turns=Fixed(4),

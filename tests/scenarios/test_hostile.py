@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentsim.harness.run import simulate
-from scenarios import bundled
-from scenarios.load import ScenarioError, load, parse
+from agentsim.harness.plan_run import simulate
+from agentsim.scenarios import bundled_scenarios
+from agentsim.scenarios.scenario_loading import ScenarioError, load, parse
 
-TEXTS = [bundled.text(name) for name in bundled.names()]
+TEXTS = [bundled_scenarios.text(name) for name in bundled_scenarios.names()]
 
 
 def refused_or_parsed(text: str, *given: str) -> None:
@@ -68,7 +68,7 @@ PATHS = st.sampled_from(
 @given(st.sampled_from(["pi-day", "atlas-14"]), PATHS, VALUES)
 @settings(max_examples=200)
 def test_a_strange_value(name: str, path: str, value: str):
-    refused_or_parsed(bundled.text(name), f"{path}={value}")
+    refused_or_parsed(bundled_scenarios.text(name), f"{path}={value}")
 
 
 @pytest.mark.parametrize("start", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, tzinfo=UTC)])

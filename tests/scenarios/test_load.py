@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.load import ScenarioError, load, parse
-from scenarios.sweeps import MOST_CELLS, SweepError, parse_setting
+from agentsim.scenarios.parameter_sweeps import MOST_CELLS, SweepError, parse_setting
+from agentsim.scenarios.scenario_loading import ScenarioError, load, parse
 
 GOOD = """\
 story = "A test."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agentsim.session import Problem
-from traces.formats import read
-from traces.records import TraceError
+from agentsim.core.session import Problem
+from agentsim.traces.format_registry import read
+from agentsim.traces.hostile_records import TraceError
 
 
 def sound(sessions, told=()):

@@ -7,8 +7,8 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from agentsim.prompt import Block, Breakpoint, CountOrigin, Prompt, Section, Shape
-from agentsim.session import (
+from agentsim.core.prompt import Block, Breakpoint, CountOrigin, Prompt, Section, Shape
+from agentsim.core.session import (
     Accounting,
     Completeness,
     Event,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.providers import rules_for
-from agentsim.serving import load, serve
-from agentsim.session import Usage
+from agentsim.capacity import load, serve
+from agentsim.core.session import Usage
+from agentsim.rules.providers import rules_for
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import aiperf, dynamo
 from tests.traces.captures import jsonl
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import aiperf, dynamo
-from traces.formats import detect
 
 SYSTEM = {"role": "system", "content": "Be brief. " * 50}
 TURNS = jsonl(

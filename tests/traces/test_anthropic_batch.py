@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.prices import default_book
-from agentsim.session import Problem
+from agentsim.core.session import Problem
+from agentsim.rules.prices import default_book
+from agentsim.traces.format_registry import detect, read
+from agentsim.traces.readers import anthropic_batch
 from tests.traces.captures import body, jsonl, response, usage, user
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import anthropic_batch
-from traces.formats import detect, read
 
 REQUESTS = [{"custom_id": f"c{n}", "params": body(user(f"question {n}"))} for n in range(4)]
 RESULTS = [

@@ -7,11 +7,11 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.session import Usage
+from agentsim.core.session import Usage
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import atif
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import atif
-from traces.formats import detect
 
 
 def step(id, prompt=None, cached=None, written=None, source="agent", **fields):

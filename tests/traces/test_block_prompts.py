@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traces.block_prompts import BlockPrompts
+from agentsim.traces.block_prompts import BlockPrompts
 
 SIZE = 16
 

@@ -7,7 +7,9 @@ import time
 import msgspec
 import pytest
 
-from agentsim.session import Problem
+from agentsim.core.session import Problem
+from agentsim.traces.hostile_records import TraceError
+from agentsim.traces.readers.claude_trace import read_sessions
 from tests.traces.captures import (
     MAIN,
     SMALL,
@@ -24,8 +26,6 @@ from tests.traces.captures import (
     usage,
     user,
 )
-from traces.claude_trace import read_sessions
-from traces.records import TraceError
 
 
 def sessions_in(path, problems=None):

@@ -7,12 +7,12 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from agentsim.core.session import Usage
 from agentsim.diagnose import diagnose
-from agentsim.session import Usage
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import cline
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import cline
-from traces.formats import detect
 
 T0 = 1_790_000_000_000
 

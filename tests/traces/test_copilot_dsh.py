@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from agentsim.core.session import Usage
 from agentsim.diagnose import diagnose
-from agentsim.session import Usage
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import copilot, dsh
 from tests.traces.captures import jsonl
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import copilot, dsh
-from traces.formats import detect
 
 T0 = 1_790_000_000_000
 

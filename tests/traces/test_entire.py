@@ -7,13 +7,13 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.session import Problem
+from agentsim.core.session import Problem
+from agentsim.traces.format_registry import detect, read
+from agentsim.traces.hostile_records import TraceError
+from agentsim.traces.readers import entire
 from tests.traces.codex.rollouts import three_calls
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import sound
-from traces import entire
-from traces.formats import detect, read
-from traces.records import TraceError
 
 
 def checkpoint(folder, id, number, data, session="t1", metadata=True):

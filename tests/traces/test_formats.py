@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from agentsim.session import Problem
+from agentsim.core.session import Problem
+from agentsim.traces.format_registry import FORMATS, detect, read
+from agentsim.traces.hostile_records import TraceError
+from agentsim.traces.readers import agentsim1
 from tests.traces.captures import body, conversation, jsonl, pair, response, user
-from traces import agentsim1
-from traces.formats import FORMATS, detect, read
-from traces.records import TraceError
 
 SAMPLES = Path(__file__).resolve().parents[2] / "traces" / "samples"
 EXCHANGES = list(enumerate(conversation(2)))
@@ -207,7 +207,10 @@ def test_a_hostile_folder_is_walked_to_its_end(tmp_path):
         assert [os.path.basename(problem.file) for problem in problems] == ["closed"]
 
 
-@pytest.mark.parametrize("module", ["traces.formats", "traces.claude_trace", "traces.agentsim1"])
+@pytest.mark.parametrize(
+    "module",
+    ["agentsim.traces.format_registry", "agentsim.traces.readers.claude_trace", "agentsim.traces.readers.agentsim1"],
+)
 def test_readers_import_nothing_heavy(module):
     code = f"import sys, {module}; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from agentsim.session import Problem
+from agentsim.core.session import Problem
+from agentsim.traces.format_registry import read
+from agentsim.traces.hostile_records import TraceError, rows_of
+from agentsim.traces.readers import agentsim1, claude_code, claude_trace, pairs, raw_bodies
 from tests.traces.captures import body, conversation, jsonl, pair, response, sse, stream, usage, user
 from tests.traces.damage import damaged, damages
-from traces import agentsim1, claude_code, claude_trace, pairs, raw_bodies
-from traces.formats import read
-from traces.records import TraceError, rows_of
 
 SAMPLES = Path(__file__).resolve().parents[2] / "traces" / "samples"
 CAPTURE = jsonl(

@@ -7,12 +7,12 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.session import Usage
+from agentsim.core.session import Usage
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import gemini, qwen
 from tests.traces.captures import jsonl
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import gemini, qwen
-from traces.formats import detect
 
 HEAD = {"sessionId": "s1", "projectHash": "h", "startTime": "2026-09-01T10:00:00Z", "kind": "main"}
 

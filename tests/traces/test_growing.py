@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agentsim.traces.hostile_records import RawRow, rows_in
+from agentsim.traces.readers import codex, pi
+from agentsim.traces.readers.codex.codex_rollout import GrowingRollouts
 from benchmarks.readers_corpus import write
-from traces import codex, pi
-from traces.codex.rollout import Growing as GrowingRollouts
-from traces.records import Row, rows_in
 
-READERS = {"codex": (codex, GrowingRollouts), "pi": (pi, pi.Growing)}
+READERS = {"codex": (codex, GrowingRollouts), "pi": (pi, pi.GrowingPiLogs)}
 
 
 def both(format: str, paths: list[str], grown: Any) -> tuple[object, object]:
@@ -77,12 +77,15 @@ def test_the_same_after_each_piece(tmp_path: Path, format: str, data: st.DataObj
         assert kept == anew
 
 
-@pytest.mark.parametrize(("format", "module"), [("codex", "traces.codex.rollout"), ("pi", "traces.pi")])
+@pytest.mark.parametrize(
+    ("format", "module"),
+    [("codex", "agentsim.traces.readers.codex.codex_rollout"), ("pi", "agentsim.traces.readers.pi")],
+)
 def test_only_what_was_appended_is_decoded(tmp_path, monkeypatch, format, module):
     lines = lines_of(format)
     log = tmp_path / "rollout-session.jsonl"
     log.write_bytes(b"\n".join(lines[:-3]) + b"\n")
-    decoded: list[Row[Any]] = []
+    decoded: list[RawRow[Any]] = []
 
     def spy(chunks, decoder):
         for row in rows_in(chunks, decoder):

@@ -9,14 +9,14 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.prices import default_book
-from agentsim.session import Problem, Usage
+from agentsim.core.session import Problem, Usage
+from agentsim.rules.prices import default_book
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import har, vcr
+from agentsim.traces.time_stamps import nanoseconds
 from tests.traces.captures import body, conversation, response, sse, stream, usage, user
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import har, vcr
-from traces.formats import detect
-from traces.stamps import nanoseconds
 
 URL = "https://api.anthropic.com/v1/messages"
 often = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentsim.bodies import openai_replies
+from agentsim.bodies.answering_hosts import host_named, host_of_address
+from agentsim.traces.readers import helicone, litellm, otel, pairs
 from tests.traces.captures import jsonl
-from traces import helicone, litellm, openai_replies, otel, pairs
-from traces.hosts import host_named, host_of_address
 
 SECRET = "sk-live-0123456789"
 

@@ -6,12 +6,12 @@ import json
 
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.session import Usage
+from agentsim.core.session import Usage
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import litellm
 from tests.traces.captures import START, jsonl
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import litellm
-from traces.formats import detect
 
 
 def row(id, sent, output, **fields):

@@ -7,14 +7,14 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.backends.engine_cache import EngineCache
-from agentsim.providers import rules_for
-from agentsim.simulate import scan
+from agentsim.cache.engine_cache import EngineCache
+from agentsim.cache.simulate import scan
+from agentsim.rules.providers import rules_for
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import mooncake
 from tests.traces.captures import jsonl
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import mooncake
-from traces.formats import detect
 
 ROWS = jsonl(
     {"timestamp": 0, "input_length": 1000, "output_length": 5, "hash_ids": [0, 1]},

@@ -7,12 +7,12 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.session import Usage
+from agentsim.core.session import Usage
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import helicone, langfuse, langsmith
 from tests.traces.captures import jsonl
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import helicone, langfuse, langsmith
-from traces.formats import detect
 
 AT = "2026-09-10T10:00:0{}.000Z"
 

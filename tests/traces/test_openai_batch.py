@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.session import Usage
+from agentsim.core.session import Usage
+from agentsim.traces.format_registry import detect, read
+from agentsim.traces.readers import openai_batch
 from tests.traces.captures import jsonl
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import openai_batch
-from traces.formats import detect, read
 
 SYSTEM = {"role": "system", "content": "You classify. " * 200}
 

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.backends.routed import RoutedProvider
+from agentsim.cache.routed_backend import RoutedProvider
+from agentsim.cache.simulate import replay
+from agentsim.core.session import Problem, Session, Usage
 from agentsim.diagnose import diagnose
-from agentsim.prices import default_book
-from agentsim.session import Problem, Session, Usage
-from agentsim.simulate import replay
-from agentsim.whatif.compare import compare
+from agentsim.rules.prices import default_book
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import har, pairs
+from agentsim.traces.readers.agentsim1 import read_sessions, write
+from agentsim.traces.readers.agentsim1.fingerprints import fingerprint
+from agentsim.whatif.comparison import compare
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged
-from traces import har, pairs
-from traces.agentsim1 import read_sessions, write
-from traces.agentsim1.fingerprints import fingerprint
-from traces.formats import detect
 
 RESPONSES = "https://api.openai.com/v1/responses"
 CHAT = "https://api.openai.com/v1/chat/completions"

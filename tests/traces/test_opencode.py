@@ -9,12 +9,12 @@ from contextlib import closing
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from agentsim.core.session import Usage
 from agentsim.diagnose import diagnose
-from agentsim.session import Usage
+from agentsim.traces.format_registry import detect, read
+from agentsim.traces.readers import opencode
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import opencode
-from traces.formats import detect, read
 
 T0 = 1_790_000_000_000
 MS = 10**6

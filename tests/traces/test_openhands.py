@@ -7,16 +7,16 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from agentsim.core.session import Usage
+from agentsim.core.strict_decoding import BadRow
 from agentsim.diagnose import diagnose
-from agentsim.session import Usage
+from agentsim.traces.chat_bodies import messages_body
+from agentsim.traces.format_registry import detect, read
+from agentsim.traces.readers import openhands
+from agentsim.traces.readers.openhands import unix_seconds
 from tests.traces.captures import jsonl
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import openhands
-from traces.chat_bodies import messages_body
-from traces.formats import detect, read
-from traces.openhands import unix_seconds
-from traces.records import BadRow
 
 T0 = 1_790_000_000
 TOOLS = [{"type": "function", "function": {"name": "run", "description": "d", "parameters": {"type": "object"}}}]

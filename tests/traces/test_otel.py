@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.session import Problem, Usage
+from agentsim.core.session import Problem, Usage
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import otel
 from tests.traces.captures import jsonl
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import otel
-from traces.formats import detect
 
 SECOND = 10**9
 START = 1_780_000_000 * SECOND

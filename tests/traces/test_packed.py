@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from agentsim.core.session import Problem
 from agentsim.diagnose import diagnose
-from agentsim.session import Problem
-from agentsim.summary import summarise
+from agentsim.fleet.summary import summarise
+from agentsim.traces.format_registry import detect, read
+from agentsim.traces.readers import mooncake
 from tests.traces.captures import jsonl
 from tests.traces.codex.rollouts import three_calls
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import sound
-from traces import mooncake
-from traces.formats import detect, read
 
 SAMPLES = Path(__file__).resolve().parents[2] / "traces" / "samples"
 ROWS = [{"timestamp": n, "input_length": 600, "output_length": 1, "hash_ids": [1, 2]} for n in range(200)]
@@ -58,7 +58,7 @@ def test_logs_of_claude_code_read_the_same_packed(tmp_path):
 
 
 def test_a_log_of_claude_code_too_large_to_unpack_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr("traces.claude_code.scan.MOST_UNPACKED", 2**20)
+    monkeypatch.setattr("agentsim.traces.readers.claude_code.claude_scan.MOST_UNPACKED", 2**20)
     path = tmp_path / "x.jsonl.gz"
     line = b'{"type":"summary","isSidechain":false,"summary":"' + b"x" * 1000 + b'"}\n'
     path.write_bytes(gzip.compress(line * 1100))

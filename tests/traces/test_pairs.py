@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from agentsim.session import Usage
+from agentsim.core.session import Usage
+from agentsim.traces.hostile_records import TraceError
+from agentsim.traces.readers.pairs import read_sessions
 from tests.traces.captures import START, body, conversation, jsonl, response, sse, stream, usage, user
-from traces.pairs import read_sessions
-from traces.records import TraceError
 
 ASKED = body(user("hi"))
 ANSWERED = response("m", usage(fresh=3, write=10, read=20, output=4))

@@ -7,9 +7,9 @@ import os
 
 import pytest
 
+from agentsim.traces.hostile_records import TraceError
+from agentsim.traces.readers.raw_bodies import read_sessions
 from tests.traces.captures import SMALL, START, body, conversation, response, user
-from traces.raw_bodies import read_sessions
-from traces.records import TraceError
 
 
 def put(folder, name, content, at):

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traces.lines import MAX_LINE_BYTES
-from traces.records import MAX_PROBLEMS, BadRow, Count, Tally, counter, decode, rows_of, split_objects
+from agentsim.core.strict_decoding import BadRow, Count, counter, decode
+from agentsim.traces.hostile_records import MAX_PROBLEMS, Tally, rows_of, split_objects
+from agentsim.traces.log_lines import MAX_LINE_BYTES
 
 
 class Usage(msgspec.Struct):

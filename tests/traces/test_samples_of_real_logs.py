@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentsim.providers import rules_for
-from agentsim.serving import load, serve
-from traces.formats import read
+from agentsim.capacity import load, serve
+from agentsim.rules.providers import rules_for
+from agentsim.traces.format_registry import read
 
 AUTOMATIC = frozenset({"codex", "opencode", "gemini-cli", "qwen-code", "cline", "dsh", "weka-kv-trace"})
 

@@ -8,14 +8,14 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.providers import rules_for
-from agentsim.serving import load, serve
-from agentsim.session import Usage
+from agentsim.capacity import load, serve
+from agentsim.core.session import Usage
+from agentsim.rules.providers import rules_for
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import azure_llm, burst_gpt, lmcache
 from tests.traces.captures import jsonl
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import azure_llm, burst_gpt, lmcache
-from traces.formats import detect
 
 AZURE = b"""TIMESTAMP,ContextTokens,GeneratedTokens\r
 2023-11-16 18:17:03.9799600,4808,10\r

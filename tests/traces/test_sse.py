@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agentsim.session import ProviderDiagnosis, Usage
+from agentsim.bodies.messages_replies import read_message
+from agentsim.bodies.sse import read_events, read_stream
+from agentsim.core.session import ProviderDiagnosis, Usage
+from agentsim.core.strict_decoding import BadRow
 from tests.traces.captures import MAIN, sse, stream, usage
-from traces.records import BadRow
-from traces.replies import read_message
-from traces.sse import read_events, read_stream
 
 
 def test_input_comes_from_the_start_and_output_from_the_last_delta():

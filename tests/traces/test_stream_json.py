@@ -7,12 +7,12 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.session import Usage
+from agentsim.core.session import Usage
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import stream_json
 from tests.traces.captures import jsonl
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import stream_json
-from traces.formats import detect
 
 INIT = {"type": "system", "subtype": "init", "session_id": "s1", "model": "m", "claude_code_version": "2.1.200"}
 

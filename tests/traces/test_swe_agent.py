@@ -6,11 +6,11 @@ import json
 
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.session import Usage
+from agentsim.core.session import Usage
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import swe_agent
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import swe_agent
-from traces.formats import detect
 
 MARK = {"type": "ephemeral"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from traces.stamps import unix_nanoseconds
+from agentsim.traces.time_stamps import unix_nanoseconds
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agentsim.backends.engine_cache import EngineCache
-from agentsim.providers import rules_for
-from agentsim.simulate import scan
+from agentsim.cache.engine_cache import EngineCache
+from agentsim.cache.simulate import scan
+from agentsim.rules.providers import rules_for
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import weka
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import weka
-from traces.formats import detect
 
 
 def row(t, length, ids, **fields):

@@ -12,9 +12,9 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
-from tui.app import AgentsimApp, Launch
-from tui.export import picture
-from tui.trace.screen import SETTLE
+from agentsim.tui.screen_export import picture
+from agentsim.tui.trace.trace_screen import SETTLE
+from agentsim.tui.tui_app import AgentsimApp, Launch
 
 SAMPLES = Path(__file__).parents[2] / "traces" / "samples"
 ATLAS = str(SAMPLES / "atlas-14.jsonl")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agentsim.prompt import Block, Breakpoint, Prompt
-from agentsim.session import Event, Lane, ProviderDiagnosis, Request, Session, Usage
+from agentsim.core.prompt import Block, Breakpoint, Prompt
+from agentsim.core.session import Event, Lane, ProviderDiagnosis, Request, Session, Usage
 
 OSC52 = "\x1b]52;c;SE9TVElMRQ==\x07"
 NASTY = (

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from agentsim.tui.picker import gather_process
+from agentsim.tui.picker.gather_process import Gathering
+from agentsim.tui.picker.gather_sessions import PickerLine, gather
+from agentsim.tui.picker.picker_screen import PickerScreen
+from agentsim.tui.tui_app import AgentsimApp, Launch
 from tests.tui.conftest import ATLAS, CLAUDE_CODE, drive, shown
 from tests.tui.terminal import ROOT
-from tui.app import AgentsimApp, Launch
-from tui.picker import apart
-from tui.picker.apart import Gathering
-from tui.picker.gather import Line, gather
-from tui.picker.screen import PickerScreen
 
 NEVER_DONE = "import time; print('', end='', flush=True); time.sleep(60)"
 
@@ -39,7 +39,7 @@ def logs(tmp_path: Path) -> str:
 
 
 def result(run, *arguments):
-    found: dict[tuple[str, str], Line] = {}
+    found: dict[tuple[str, str], PickerLine] = {}
     counts = []
 
     def tell(lines, done, total):
@@ -62,7 +62,7 @@ def test_nothing_is_gathered_in_the_apps_own_process(logs, monkeypatch):
     def forbidden(*_arguments):
         raise AssertionError("keys would wait for this")
 
-    monkeypatch.setattr(apart, "gather", forbidden)
+    monkeypatch.setattr(gather_process, "gather", forbidden)
 
     async def look(pilot):
         assert len(pilot.app.screen.rows) == 3
@@ -73,7 +73,7 @@ def test_nothing_is_gathered_in_the_apps_own_process(logs, monkeypatch):
 
 def test_rules_of_ones_own_go_along(tmp_path):
     """A model that only the user's rules know has a price in the list too."""
-    from agentsim.providers.library import read_rules_file, with_rules
+    from agentsim.rules.providers.rules_library import read_rules_file, with_rules
 
     rules = tmp_path / "rules.toml"
     rules.write_text(
@@ -108,7 +108,7 @@ def test_rules_of_ones_own_go_along(tmp_path):
     "start", ["raise SystemExit(1)", "import os; os.write(1, b'\\x05\\0\\0\\0abc')", "import os; os.close(0)"]
 )
 def test_a_process_that_dies_costs_nothing_but_time(logs, monkeypatch, start):
-    monkeypatch.setattr(apart, "_START", start)
+    monkeypatch.setattr(gather_process, "_START", start)
     assert result(Gathering([logs]).run) == result(gather, [logs])
 
 
@@ -119,7 +119,7 @@ def test_without_an_interpreter_to_start(logs, monkeypatch, executable):
 
 
 def test_stopping_ends_it_at_once(logs, monkeypatch):
-    monkeypatch.setattr(apart, "_START", NEVER_DONE)
+    monkeypatch.setattr(gather_process, "_START", NEVER_DONE)
     gathering = Gathering([logs])
     told: list[object] = []
 
@@ -143,7 +143,7 @@ def test_stopping_ends_it_at_once(logs, monkeypatch):
 
 @pytest.mark.parametrize("key", ["q", "ctrl+q"])
 def test_leaving_the_list_leaves_no_process(logs, monkeypatch, key):
-    monkeypatch.setattr(apart, "_START", NEVER_DONE)
+    monkeypatch.setattr(gather_process, "_START", NEVER_DONE)
 
     async def run():
         app = AgentsimApp(Launch(paths=(logs,)))
@@ -164,10 +164,12 @@ def test_leaving_the_list_leaves_no_process(logs, monkeypatch, key):
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks into /proc")
 def test_it_ends_with_an_app_that_was_killed(logs):
     """Even in the middle of a log that takes an hour."""
-    busy = "from tui.picker import apart; import time; apart.gather = lambda *a: time.sleep(3600); apart.work()"
+    busy = (
+        "from agentsim.tui.picker import apart; import time; apart.gather = lambda *a: time.sleep(3600); apart.work()"
+    )
     code = (
         "import sys, threading, time\n"
-        "from tui.picker import apart\n"
+        "from agentsim.tui.picker import apart\n"
         f"apart._START = 'import sys; sys.path[:] = sys.argv[1:]; {busy}'\n"
         f"gathering = apart.Gathering([{logs!r}])\n"
         "threading.Thread(target=gathering.run, args=(lambda *a: True,), daemon=True).start()\n"

@@ -24,10 +24,10 @@ def test_pictures_are_what_the_app_draws(name):
 
 
 def test_every_key_is_documented():
-    from tui.compare import CompareScreen
-    from tui.picker.screen import PickerScreen
-    from tui.timeline.screen import TimelineScreen
-    from tui.trace.screen import TraceScreen
+    from agentsim.tui.compare_screen import CompareScreen
+    from agentsim.tui.picker.picker_screen import PickerScreen
+    from agentsim.tui.timeline.timeline_screen import TimelineScreen
+    from agentsim.tui.trace.trace_screen import TraceScreen
 
     text = (DOCS / "tui.md").read_text(encoding="utf-8")
     for screen in (TraceScreen, PickerScreen, TimelineScreen, CompareScreen):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from agentsim.traces.growing_file import GrowingFile
+from agentsim.tui.log_follower import READ_ON, Following
+from agentsim.tui.session_loading import read_paths, read_session
+from agentsim.tui.trace.trace_screen import TraceScreen
+from agentsim.tui.tui_app import Launch
 from benchmarks.readers_corpus import write
 from tests.tui.conftest import CLAUDE_CODE, SAMPLES, drive, shown
-from traces.growing import GrowingFile
-from tui.app import Launch
-from tui.follow import READ_ON, Following
-from tui.loading import read_paths, read_session
-from tui.trace.screen import TraceScreen
 
 USAGE = str(SAMPLES / "atlas-14.usage.jsonl")
 

@@ -7,15 +7,15 @@ import shutil
 from pathlib import Path
 
 from agentsim.diagnose import diagnose
+from agentsim.traces.format_registry import read
+from agentsim.tui.picker.gather_sessions import PickerLine, gather
+from agentsim.tui.picker.session_list import SessionRows
+from agentsim.tui.tui_app import Launch
 from tests.tui.conftest import ATLAS, CLAUDE_CODE, drive, keys, press, shown
-from traces.formats import read
-from tui.app import Launch
-from tui.picker.gather import Line, gather
-from tui.picker.rows import SessionRows
 
 
-def gathered(*paths: str) -> dict[str, Line]:
-    found: dict[str, Line] = {}
+def gathered(*paths: str) -> dict[str, PickerLine]:
+    found: dict[str, PickerLine] = {}
 
     def tell(lines, done, total):
         found.update({line.session: line for line in lines})
@@ -62,7 +62,7 @@ def test_all_real_logs(shared_data):
     assert len(found) == 14
     assert sum(line.requests for line in found.values()) == 1976 - _copies(shared_data)
     # Opening one from the list shows the same sums as the list.
-    from tui.loading import read_session
+    from agentsim.tui.session_loading import read_session
 
     for line in found.values():
         judged, _ = read_session(line.files, line.session)
@@ -142,7 +142,7 @@ def test_a_search_that_finds_nothing_says_how_to_go_on(tmp_path):
 def test_newest_first_and_sorting():
     rows = SessionRows()
     rows.put(
-        Line(session=name, name=name, format="f", files=(), cost=cost, last=last, read=1, total=2)
+        PickerLine(session=name, name=name, format="f", files=(), cost=cost, last=last, read=1, total=2)
         for name, cost, last in (("a", 5, 100), ("b", None, 300), ("c", 9, None), ("d", 1, 200))
     )
     assert [line.session for line in rows.shown] == ["b", "d", "a", "c"]  # unknown times last

@@ -7,11 +7,11 @@ from base64 import b64decode
 import pytest
 
 from agentsim.diagnose import diagnose
+from agentsim.traces.readers.agentsim1 import write
+from agentsim.tui.tui_app import Launch
 from tests.tui.conftest import drive, press, shown
 from tests.tui.hostile import HUGE, NASTY, session
 from tests.tui.terminal import Terminal, strangers
-from traces.agentsim1 import write
-from tui.app import Launch
 
 ROUND = "]]xe\x1bt mw  1ww/evil\rnNvr0+-a\x1bb\x1bssS?\x1be"
 """Keys that visit every screen."""
@@ -102,7 +102,7 @@ def test_a_megabyte_is_not_drawn():
     """Drawing a text of a megabyte must not take longer than one of a line."""
     from time import perf_counter
 
-    from tui.ink import safe
+    from agentsim.tui.ink import safe
 
     began = perf_counter()
     for _ in range(1000):

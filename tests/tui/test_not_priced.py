@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from agentsim.traces.samples.claude_log import ClaudeLog
+from agentsim.tui.tui_app import Launch
 from tests.tui.conftest import drive, press, shown
-from traces.samples.claude_log import ClaudeLog
-from tui.app import Launch
 
 
 def test_no_screen_says_that_it_cost_nothing(tmp_path):

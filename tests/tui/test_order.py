@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentsim.session import Lane
+from agentsim.core.session import Lane
+from agentsim.tui.trace.row_order import Matches, arrange, lane_tree, misses, previous_in_lane
 from benchmarks.tui import large
-from tui.trace.order import Matches, arrange, lane_tree, misses, previous_in_lane
 
 DIAGNOSIS = large(400)
 

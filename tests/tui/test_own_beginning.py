@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from agentsim.tui.tui_app import Launch
 from tests.tui.conftest import drive, press, shown
-from tui.app import Launch
 
 
 def test_no_screen_names_a_day(tmp_path):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from agentsim.tui.tui_app import Launch
 from tests.tui.conftest import ATLAS, CLAUDE_CODE
-from tui.app import Launch
 
 SCREENS = {
     "rows": (),

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentsim.core.session import Request, Row, Usage
+from agentsim.core.verdict import Verdict
 from agentsim.diagnose import diagnose
 from agentsim.report.clean import display_width
-from agentsim.session import Request, Row, Usage
-from agentsim.verdict import Verdict
+from agentsim.traces.format_registry import read
+from agentsim.tui.trace.prompt_bar import LABEL, prompt_bar
 from tests.tui.conftest import ATLAS
-from traces.formats import read
-from tui.trace.prompt_bar import LABEL, prompt_bar
 
 (SESSION,) = read([ATLAS])
 JUDGED = diagnose(SESSION)

@@ -9,8 +9,8 @@ import random
 import pytest
 from textual import events
 
+from agentsim.tui.tui_app import AgentsimApp, Launch
 from tests.tui.conftest import ATLAS, CLAUDE_CODE, settle
-from tui.app import AgentsimApp, Launch
 
 SIZES = ((80, 24), (100, 30), (200, 60))
 KEYS = (

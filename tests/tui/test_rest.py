@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from agentsim.tui import remembered_state
+from agentsim.tui.tui_app import Launch
 from benchmarks.tui import large, paint
 from tests.tui.conftest import ATLAS, CLAUDE_CODE, drive, keys, press, shown
-from tui import state
-from tui.app import Launch
 
 
 def test_state_survives(tmp_path):
     file = str(tmp_path / "deep" / "tui.json")
     drive(Launch(paths=(ATLAS,), memory_file=file), keys("t", *["j"] * 3, "ctrl+t"))
-    remembered = state.load(file)
+    remembered = remembered_state.load(file)
     assert (remembered.theme, remembered.lanes) == ("light", "tree")
 
     async def look(pilot):
@@ -46,10 +46,10 @@ def test_a_state_that_cannot_be_written_is_no_error(tmp_path):
 
 
 def test_only_so_many_sessions_are_remembered():
-    kept = state.State()
-    for number in range(state.MOST_SESSIONS + 5):
+    kept = remembered_state.RememberedState()
+    for number in range(remembered_state.MOST_SESSIONS + 5):
         kept.stood_at(f"s{number}", number)
-    assert len(kept.rows) == state.MOST_SESSIONS
+    assert len(kept.rows) == remembered_state.MOST_SESSIONS
     assert "s0" not in kept.rows
     assert kept.rows["s5"] == 5
 
@@ -93,8 +93,9 @@ def test_a_capture_with_bodies():
 def test_nothing_else_imports_textual():
     """The app costs the other commands nothing."""
     code = (
-        "import sys; import agentsim.cli as c; import agentsim.commands.tui, agentsim.commands.replay, traces.formats; "
-        "assert not any(m.split('.')[0] in ('textual', 'rich', 'tui', 'aiohttp') for m in sys.modules)"
+        "import sys; import agentsim.cli as c; import agentsim.commands.tui, agentsim.commands.replay; "
+        "import agentsim.traces.format_registry; "
+        "assert not any(m.startswith(('textual', 'rich', 'aiohttp', 'agentsim.tui')) for m in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(ATLAS).parents[2])
 

@@ -46,7 +46,7 @@ def test_quitting_restores_the_terminal():
 def test_a_defect_restores_the_terminal_and_repeats_no_words_of_the_log():
     broken = (
         "import sys\n"
-        "from tui.trace.story import Story\n"
+        "from agentsim.tui.trace.row_story import Story\n"
         "def tell(*a, **k): words = 'PRIVATE WORDS'; raise RuntimeError('broken on purpose')\n"
         "Story.tell = tell\n"
         "from agentsim.cli import main\n"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agentsim.diagnose import diagnose
+from agentsim.traces.format_registry import read
+from agentsim.tui.timeline.entry_lifetimes import SECOND, Lifetimes
+from agentsim.tui.tui_app import Launch
 from tests.tui.conftest import ATLAS, CLAUDE_CODE, drive, keys, press, shown
-from traces.formats import read
-from tui.app import Launch
-from tui.timeline.lifetimes import SECOND, Lifetimes
 
 
 def lifetimes(path: str) -> Lifetimes:

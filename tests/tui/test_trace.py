@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
+from agentsim.tui.trace.trace_screen import TraceScreen
+from agentsim.tui.tui_app import AgentsimApp, Launch
 from tests.tui.conftest import ATLAS, CLAUDE_CODE, drive, keys, press, settle, shown
-from tui.app import AgentsimApp, Launch
-from tui.trace.screen import TraceScreen
 
 MISSES = [4, 6, 8, 10, 12, 13]
 """Rows of the worked example that lost their cache, from 0."""
@@ -200,12 +200,12 @@ def test_help_lists_every_key_of_the_screen():
     """A key that the footer or a binding has and the help page has not would be found by nobody."""
     from textual.binding import Binding
 
-    from tui.compare import CompareScreen
-    from tui.help import EVERYWHERE, MOVING
-    from tui.page import Page
-    from tui.picker.screen import PickerScreen
-    from tui.timeline.screen import TimelineScreen
-    from tui.trace.screen import TraceScreen
+    from agentsim.tui.base_screen import Page
+    from agentsim.tui.compare_screen import CompareScreen
+    from agentsim.tui.help_screen import EVERYWHERE, MOVING
+    from agentsim.tui.picker.picker_screen import PickerScreen
+    from agentsim.tui.timeline.timeline_screen import TimelineScreen
+    from agentsim.tui.trace.trace_screen import TraceScreen
 
     names = {
         "right_square_bracket": "]", "left_square_bracket": "[", "slash": "/", "question_mark": "?", "space": "Space",
@@ -234,7 +234,7 @@ def test_the_palette_finds_actions_by_name():
 
 def test_what_was_never_read_is_found_out_in_a_worker_where_there_are_many_rows(monkeypatch):
     from agentsim.diagnose.never_read import never_read as found
-    from tui.trace import story
+    from agentsim.tui.trace import row_story
 
     go = threading.Event()
 
@@ -243,8 +243,8 @@ def test_what_was_never_read_is_found_out_in_a_worker_where_there_are_many_rows(
         go.wait(20)
         return found(rows)
 
-    monkeypatch.setattr(story, "never_read", never_read)
-    monkeypatch.setattr(story, "AT_ONCE", 13)
+    monkeypatch.setattr(row_story, "never_read", never_read)
+    monkeypatch.setattr(row_story, "AT_ONCE", 13)
 
     async def look() -> None:
         app = AgentsimApp(Launch(paths=(ATLAS,)))

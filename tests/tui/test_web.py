@@ -47,7 +47,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
     ],
 )
 def test_hosts(host, ours):
-    from tui.web import is_ours
+    from agentsim.tui.web_server import is_ours
 
     assert is_ours(host, 8013) is ours
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from agentsim.tui.tui_app import Launch
+from agentsim.tui.whatif.policy_grid import PolicyRows
+from agentsim.tui.whatif.whatif_panel import WhatIfPanel
 from tests.tui.conftest import ATLAS, CLAUDE_CODE, drive, keys, press, settle, shown
-from tui.app import Launch
-from tui.whatif.panel import WhatIfPanel
-from tui.whatif.policies import PolicyRows
 
 DOLLARS = 10**12
 PER_TOKEN = 5 * 10**6

@@ -1,9 +1,9 @@
 """Makes ``atlas-14.jsonl`` and ``atlas-14.usage.jsonl``: fourteen requests that lose their cache in five ways.
 
-Run ``python -m traces.samples.make_atlas`` to write both files again beside this module. The session is made up: the
-sizes of its blocks are set, not counted, and its texts are abridged to what is needed to recognise them. What each
-request read and wrote follows from the documented rules of the provider (two breakpoints a request, twenty positions of
-lookback, five minutes from the start of a request); the tests replay the bodies and compare.
+Run ``python -m agentsim.traces.samples.make_atlas`` to write both files again beside this module. The session is made
+up: the sizes of its blocks are set, not counted, and its texts are abridged to what is needed to recognise them. What
+each request read and wrote follows from the documented rules of the provider (two breakpoints a request, twenty
+positions of lookback, five minutes from the start of a request); the tests replay the bodies and compare.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 
 from agentsim.bodies import MessagesReader
-from agentsim.prompt import Prompt
-from agentsim.session import Lane, Purpose, Request, Session, Usage
-from traces.samples.atlas_content import FILES, REPLY, ROUNDS, SYSTEM, TASK, TOOLS, file_text, repository_map
-from traces.samples.sizes import with_sizes
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Lane, Purpose, Request, Session, Usage
+from agentsim.traces.samples.atlas_content import FILES, REPLY, ROUNDS, SYSTEM, TASK, TOOLS, file_text, repository_map
+from agentsim.traces.samples.sample_sizes import with_sizes
 
 MODEL = "claude-opus-4-8"
 """Its prices have the ratios that the totals are counted in: writing 1.25, reading 0.1 times ordinary input."""
@@ -170,7 +170,7 @@ def _check(requests: list[Request]) -> None:
 
 def main() -> None:
     """Write both files."""
-    from traces.agentsim1 import write
+    from agentsim.traces.readers.agentsim1 import write
 
     folder = Path(__file__).parent
     write([atlas_session()], folder / "atlas-14.jsonl")

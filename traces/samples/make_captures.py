@@ -30,7 +30,7 @@ def tool(name: str, seed: int) -> dict[str, Any]:
     return {"name": name, "description": f"{name}: {prose(seed, 60)}", "input_schema": schema}
 
 
-class Provider:
+class CountingProvider:
     """Counts as a provider would: what ended at a breakpoint before is read, what ends at one now is written."""
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ def pair(
 
 def lines() -> list[dict[str, Any]]:
     """The capture."""
-    provider = Provider()
+    provider = CountingProvider()
     made = []
     side = [small_body("quota", 1), small_body(f"A title for: {prose(9, 3)}", 512)]
     for number, body in enumerate([*side, *main_bodies()]):

@@ -1,13 +1,13 @@
 """Writes ``claude-code.jsonl``: an invented session as Claude Code logs it, with a loss of each common kind.
 
-python -m traces.samples.make_claude_code
+python -m agentsim.traces.samples.make_claude_code
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from traces.samples.claude_log import ClaudeLog
+from agentsim.traces.samples.claude_log import ClaudeLog
 
 BASE = 24_310
 """Tokens of tools and system, which stay readable whatever happens to the conversation."""

@@ -1,9 +1,9 @@
 """Makes ``gate-before.jsonl`` and ``gate-after.jsonl``: one session, recorded before and after a change of its harness.
 
-Run ``python -m traces.samples.make_gate`` to write both files again beside this module. The session is made up. After
-the change the harness lists its tools in the order in which their servers answered, and from the seventh request on
-that is another order: the whole prompt is written again. The sizes of blocks are set, not counted; what each request
-read and wrote follows from the documented rules of the provider.
+Run ``python -m agentsim.traces.samples.make_gate`` to write both files again beside this module. The session is made
+up. After the change the harness lists its tools in the order in which their servers answered, and from the seventh
+request on that is another order: the whole prompt is written again. The sizes of blocks are set, not counted; what each
+request read and wrote follows from the documented rules of the provider.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from agentsim.bodies import MessagesReader
-from agentsim.prompt import Prompt
-from agentsim.session import Lane, Request, Session, Usage
-from traces.samples.sizes import with_sizes
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Lane, Request, Session, Usage
+from agentsim.traces.samples.sample_sizes import with_sizes
 
 MODEL = "claude-sonnet-4-5"
 BEGIN = int(datetime(2026, 9, 2, 9, 0, tzinfo=UTC).timestamp())
@@ -97,7 +97,7 @@ def _prompt(reader: MessagesReader, row: int, other_order: bool, grew_from: Prom
 
 def main() -> None:
     """Write both files."""
-    from traces.agentsim1 import write
+    from agentsim.traces.readers.agentsim1 import write
 
     folder = Path(__file__).parent
     write([session(False)], folder / "gate-before.jsonl")

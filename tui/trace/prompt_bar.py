@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from agentsim.prompt import Prompt, Section
+from agentsim.core.prompt import Prompt, Section
+from agentsim.core.session import Row
+from agentsim.core.verdict import Verdict
 from agentsim.report import figures
-from agentsim.session import Row
-from agentsim.verdict import Verdict
-from tui.ink import Ink, Piece
+from agentsim.tui.ink import Ink, Piece
 
 READ, WRITTEN, FRESH = "█", "▒", "░"
 SAME, OTHER, UNKNOWN = "═", "≠", "─"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from agentsim.bodies import BodyError, MessagesReader
-from agentsim.prompt import Block, Prompt
+from agentsim.core.prompt import Block, Prompt
 
 
 def read(**body: object) -> Prompt:

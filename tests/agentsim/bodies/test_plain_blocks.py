@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentsim.bodies.canonical import _canonical, _plain, canonical_block
+from agentsim.bodies.canonical_block import _canonical, _plain, canonical_block
 
 TEXT = {"type": "text", "text": "a\x1e b \u2028"}
 CALL = {"type": "tool_use", "id": "toolu_\x1e", "name": "read", "input": {"b": 1, "a": [None, {"cache_control": {}}]}}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentsim.bodies import BodyError, MessagesReader, model_of
-from agentsim.prompt import Breakpoint, Prompt
+from agentsim.core.prompt import Breakpoint, Prompt
 
 FIVE = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}

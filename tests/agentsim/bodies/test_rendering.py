@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentsim.bodies import MessagesReader
-from agentsim.bodies.parts import NoText
-from agentsim.bodies.rendering import chat_body, messages_body
-from agentsim.prompt import Block, Prompt
-from agentsim.session import Request
-from traces.formats import read
+from agentsim.bodies.block_parts import NoText
+from agentsim.bodies.body_rendering import chat_body, messages_body
+from agentsim.core.prompt import Block, Prompt
+from agentsim.core.session import Request
+from agentsim.traces.format_registry import read
 
 MARKER = {"type": "ephemeral"}
 BODY: dict[str, Any] = {

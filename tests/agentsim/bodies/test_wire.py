@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agentsim.bodies.wire import KEY_SETTINGS, MARKED, NOT_IN_KEY, Body
+from agentsim.bodies.messages_wire import KEY_SETTINGS, MARKED, NOT_IN_KEY, MessagesBody
 
-DECODED = {*Body.__struct_fields__, "model"}
+DECODED = {*MessagesBody.__struct_fields__, "model"}
 CONTENT = {"model", "messages", "system", "tools", "cache_control"}
 
 

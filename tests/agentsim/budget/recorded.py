@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from agentsim.budget.evaluate import judge
-from agentsim.budget.gate import Gate
-from agentsim.budget.limits import Budget, Limit
+from agentsim.budget.budget_gate import Gate
+from agentsim.budget.budget_judging import judge
+from agentsim.budget.budget_limits import Budget, Limit
 from agentsim.budget.recordings import Recording
-from agentsim.session import Session
-from traces.samples import make_gate
+from agentsim.core.session import Session
+from agentsim.traces.samples import make_gate
 
 # gate-after.jsonl, at $3 a million input tokens: writing 3.75, reading 0.30, output 15.
 WRITTEN, READ, OUTPUT = 24_800, 94_000, 1_440
@@ -59,7 +59,7 @@ def gate(*sessions: Session, budgets: list[Budget], **more: Any) -> Gate:
 
 
 def write(session: Session, path: Path) -> Path:
-    from traces.agentsim1 import write
+    from agentsim.traces.readers.agentsim1 import write
 
     path.parent.mkdir(parents=True, exist_ok=True)
     write([session], path)

@@ -4,7 +4,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentsim.budget.baseline import (
+from agentsim.budget.budget_gate import JudgedTrace
+from agentsim.budget.cost_baseline import (
     BaselineError,
     changes,
     entries_of,
@@ -13,14 +14,13 @@ from agentsim.budget.baseline import (
     text_of,
     write_baseline,
 )
-from agentsim.budget.gate import Trace
-from agentsim.budget.measures import Measures, measure
+from agentsim.budget.session_measures import Measures, measure
 from agentsim.diagnose import diagnose
 from tests.agentsim.budget.recorded import after, before
 
 
-def trace(session_id: str, measures: Measures) -> Trace:
-    return Trace(path="rec/run.jsonl", session=session_id, measures=measures)
+def trace(session_id: str, measures: Measures) -> JudgedTrace:
+    return JudgedTrace(path="rec/run.jsonl", session=session_id, measures=measures)
 
 
 AFTER, BEFORE = measure(diagnose(after())), measure(diagnose(before()))
@@ -58,7 +58,7 @@ def test_the_text_is_sorted_exact_and_a_line_a_session() -> None:
 
 def test_hostile_names_stay_inert(tmp_path: Path) -> None:
     name = 'x"\x1b]0;owned\x07\u202e\n\x7f'
-    text = text_of(entries_of([Trace(path=name, session=name, measures=AFTER)]))
+    text = text_of(entries_of([JudgedTrace(path=name, session=name, measures=AFTER)]))
     assert text.isascii()
     assert not any(character in text for character in "\x1b\x07\x7f")
     assert list(json.loads(text)["traces"]) == [f"{name}#{name}"]

@@ -2,12 +2,12 @@ from typing import Any
 
 import msgspec
 
-from agentsim.budget.changes import Changes, compare
+from agentsim.budget.recording_changes import Changes, compare
+from agentsim.core.session import Session
 from agentsim.diagnose import diagnose
-from agentsim.session import Session
+from agentsim.traces.readers.agentsim1 import fingerprint
+from agentsim.traces.samples.make_atlas import atlas_session
 from tests.agentsim.budget.recorded import LOST, after, before, rows_only, with_requests
-from traces.agentsim1 import fingerprint
-from traces.samples.make_atlas import atlas_session
 
 
 def compared(old: Session, new: Session) -> Changes:

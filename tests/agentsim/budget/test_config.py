@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from agentsim.budget.config import ConfigError, find_config, load_config
+from agentsim.budget.budget_config import ConfigError, find_config, load_config
 
 FULL = """
 traces = ["rec/**/*.jsonl"]
@@ -138,7 +138,8 @@ def test_loading_a_report_does_not_load_pydantic() -> None:
     import sys
 
     code = (
-        "import sys; import agentsim.budget.config, agentsim.budget.evaluate, agentsim.report.gate, agentsim.testing;"
+        "import sys; import agentsim.budget.budget_config, agentsim.budget.budget_judging; "
+        "import agentsim.report.screen.gate_page, agentsim.testing;"
         "assert 'pydantic' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).resolve().parents[3])

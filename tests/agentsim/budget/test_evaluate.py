@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from agentsim.budget.evaluate import judge
-from agentsim.budget.gate import Gate
-from agentsim.budget.limits import Limit
-from agentsim.budget.measures import Measures, measure
+from agentsim.budget.budget_gate import Gate
+from agentsim.budget.budget_judging import judge
+from agentsim.budget.budget_limits import Limit
 from agentsim.budget.recordings import Lines, Recording, read_recordings
+from agentsim.budget.session_measures import Measures, measure
+from agentsim.core.session import Accounting, Problem, Session, Source, Usage
+from agentsim.core.verdict import Verdict
 from agentsim.diagnose import Diagnosis, Totals, diagnose
-from agentsim.session import Accounting, Problem, Session, Source, Usage
-from agentsim.verdict import Verdict
 from tests.agentsim.budget.recorded import (
     COST,
     COST_BEFORE,
@@ -221,7 +221,7 @@ def test_sessions_may_be_judged_together() -> None:
 
 
 def test_the_other_half_of_a_proved_cause_counts_as_found() -> None:
-    from traces.samples.make_atlas import atlas_session
+    from agentsim.traces.samples.make_atlas import atlas_session
 
     # Rows 13 and 14 lose their caches to AS502 and AS501: neither alone explains it.
     sums = measure(diagnose(atlas_session()))
@@ -294,7 +294,7 @@ def test_a_compaction_can_be_forbidden_and_is_no_miss() -> None:
 
 def test_an_entry_that_nobody_read_can_be_forbidden_where_a_request_stands_alone() -> None:
     """The worked example: three subagents write one prefix at once and end; the main lane has writes in vain too."""
-    from traces.samples.make_atlas import atlas_session
+    from agentsim.traces.samples.make_atlas import atlas_session
 
     forbidden = budget(limit("forbid", cause="AS307"))
     session = atlas_session()

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agentsim.budget.globs import GlobError, matching_files, pattern
+from agentsim.budget.file_globs import GlobError, matching_files, pattern
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agentsim.agree import AgreedRow, Agreement
 from agentsim.cli import main
 from agentsim.report.exits import ExitCode
+from agentsim.trust.agreement import AgreedRow, LabelAgreement
 from tests.agentsim.hostile import claude_code_log
 
 WRONG = AgreedRow(
@@ -32,7 +32,7 @@ def test_json_holds_the_matrix_and_the_problems(log: str, capsys: pytest.Capture
 def test_a_contradiction_is_a_finding(
     log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = Agreement(
+    found = LabelAgreement(
         labelled=1,
         matrix=((WRONG.reason, "AS201", WRONG.grade, 1),),
         rows=(WRONG,),
@@ -40,7 +40,7 @@ def test_a_contradiction_is_a_finding(
         compatible=0,
         contradicted=1,
     )
-    monkeypatch.setattr("agentsim.agree.agree", lambda _: found)
+    monkeypatch.setattr("agentsim.trust.agreement.agree", lambda _: found)
     assert main(["agree", log]) == ExitCode.FINDINGS
     assert "Contradicted" in capsys.readouterr().out
 

@@ -12,13 +12,13 @@ import msgspec
 import pytest
 
 from agentsim.cli import main
-from agentsim.policies import NAMES
+from agentsim.core.session import Usage
 from agentsim.report.clean import display_width
 from agentsim.report.exits import ExitCode
-from agentsim.session import Usage
+from agentsim.traces.readers.agentsim1 import write
+from agentsim.traces.samples.make_atlas import atlas_session
+from agentsim.whatif.policies import NAMES
 from tests.agentsim.hostile import claude_code_log
-from traces.agentsim1 import write
-from traces.samples.make_atlas import atlas_session
 
 SAMPLE = str(Path(__file__).resolve().parents[3] / "traces" / "samples" / "atlas-14.jsonl")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agentsim.cli import main
-from agentsim.diagnose.causes import CAUSES
+from agentsim.diagnose.cause_registry import CAUSES
 from agentsim.report.exits import ExitCode
 
 

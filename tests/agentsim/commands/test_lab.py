@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("torch", reason="the extra 'engine' is not installed")
 
 from agentsim.cli import main
+from agentsim.engine.lab.experiment_registry import EXPERIMENTS
 from agentsim.report.exits import ExitCode
-from engine.lab.registry import EXPERIMENTS
 
 TINY = ["--weights", "tiny", "--brief"]
 
@@ -74,8 +74,8 @@ def test_a_figure_that_differs_is_a_finding(
 ) -> None:
     from dataclasses import replace
 
-    from engine.lab import latent
-    from engine.lab.experiment import Published
+    from agentsim.engine.lab import latent
+    from agentsim.engine.lab.experiment import Published
 
     wrong = replace(latent.EXPERIMENT, published={**latent.EXPERIMENT.published, "score of the latent": Published(9)})
     monkeypatch.setattr(latent, "EXPERIMENT", wrong)
@@ -86,8 +86,8 @@ def test_a_figure_that_differs_is_a_finding(
 def test_a_published_figure_that_is_not_found_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from engine.lab import latent
-    from engine.lab.experiment import Published
+    from agentsim.engine.lab import latent
+    from agentsim.engine.lab.experiment import Published
 
     wrong = replace(latent.EXPERIMENT, published={"something else": Published(9)})
     monkeypatch.setattr(latent, "EXPERIMENT", wrong)
@@ -123,7 +123,7 @@ def _check_picture(text: str) -> None:
 def test_a_model_with_a_short_context_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from engine.lab import subject
+    from agentsim.engine.lab import subject
 
     monkeypatch.setattr(subject, "LEAST_CONTEXT", 10_000)
     subject.weights.cache_clear()

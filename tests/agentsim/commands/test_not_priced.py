@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentsim.cli import main
-from traces.samples.claude_log import ClaudeLog
+from agentsim.traces.samples.claude_log import ClaudeLog
 
 NOBODY = "claude-nobody-knows-9"
 ZERO = re.compile(r"\$0\.0+(?![0-9])")

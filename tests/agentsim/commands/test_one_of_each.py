@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentsim.cli import main
-from traces.samples.claude_log import ClaudeLog
+from agentsim.traces.samples.claude_log import ClaudeLog
 
 PLURALS = (
     "answers|attempts|blocks|bytes|calls|causes|changes|combinations|entries|exchanges|figures|files|formats|groups|heads|"

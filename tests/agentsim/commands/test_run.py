@@ -10,8 +10,8 @@ import pytest
 
 from agentsim.cli import main
 from agentsim.report.exits import ExitCode
-from scenarios import bundled
-from traces.agentsim1 import read_sessions
+from agentsim.scenarios import bundled_scenarios
+from agentsim.traces.readers.agentsim1 import read_sessions
 
 Out = pytest.CaptureFixture[str]
 
@@ -125,20 +125,20 @@ def test_errors_name_file_line_and_remedy(tmp_path: Path, capsys: Out):
 def test_scenarios_are_listed_with_their_stories(capsys: Out):
     assert main(["scenarios"]) == ExitCode.OK
     out = capsys.readouterr().out
-    assert all(name in out for name in bundled.names())
+    assert all(name in out for name in bundled_scenarios.names())
     assert main(["scenarios", "--show", "pi-day"]) == ExitCode.OK
     assert tomllib.loads(capsys.readouterr().out)["model"]["name"]
     assert main(["scenarios", "--show", "../secrets"]) == ExitCode.USAGE
     capsys.readouterr()
     assert main(["scenarios", "--json"]) == ExitCode.OK
-    assert len(json.loads(capsys.readouterr().out)["scenarios"]) == len(bundled.names())
+    assert len(json.loads(capsys.readouterr().out)["scenarios"]) == len(bundled_scenarios.names())
 
 
 def test_the_schema_accepts_the_bundled_scenarios_and_refuses_others(capsys: Out):
     assert main(["schema", "--scenario"]) == ExitCode.OK
     validator = jsonschema.Draft202012Validator(json.loads(capsys.readouterr().out))
-    for name in bundled.names():
-        document = json.loads(json.dumps(tomllib.loads(bundled.text(name)), default=str))
+    for name in bundled_scenarios.names():
+        document = json.loads(json.dumps(tomllib.loads(bundled_scenarios.text(name)), default=str))
         assert not list(validator.iter_errors(document)), name
     broken = {"story": "x", "model": {"name": "m"}, "task": {}, "promt": {}}
     assert list(validator.iter_errors(broken))

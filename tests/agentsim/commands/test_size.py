@@ -10,9 +10,9 @@ import click
 import pytest
 
 from agentsim.cli import main
-from agentsim.commands.size import Bytes
+from agentsim.commands.engine_size import ByteSize
 from agentsim.report.exits import ExitCode
-from agentsim.report.sizes import binary
+from agentsim.report.screen.sizes_page import binary
 
 GIB = 1 << 30
 TEACHING = ["size", "--layers", "32", "--heads", "32", "--head-dim", "128", "--tokens", "32768"]
@@ -105,13 +105,13 @@ def test_wrong_command_lines(arguments: list[str], code: ExitCode, capsys: pytes
     [("640MiB", 640 << 20), ("80GB", 80 * 10**9), ("1.5k", 1_536), ("7", 7), ("2 TiB", 2 << 40), ("64m", 64 << 20)],
 )
 def test_sizes_with_units(text: str, count: int) -> None:
-    assert Bytes().convert(text, None, None) == count
+    assert ByteSize().convert(text, None, None) == count
 
 
 @pytest.mark.parametrize("text", ["", "GiB", "-1MiB", "1XB", "1e9", "1" * 20, "٣"])
 def test_no_sizes(text: str) -> None:
     with pytest.raises(click.UsageError):
-        Bytes().convert(text, None, None)
+        ByteSize().convert(text, None, None)
 
 
 @pytest.mark.parametrize(

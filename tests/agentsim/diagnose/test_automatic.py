@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from agentsim.core.session import Event, Lane, Request, Session, Usage
 from agentsim.diagnose import diagnose, judge_rows
-from agentsim.diagnose.automatic import USUAL_STEP, steps_of
-from agentsim.diagnose.facts import RowFacts
-from agentsim.session import Event, Lane, Request, Session, Usage
+from agentsim.diagnose.automatic_rows import USUAL_STEP, steps_of
+from agentsim.diagnose.row_facts import RowFacts
 
 SECOND = 10**9
 
@@ -230,7 +230,7 @@ def reads_of(session):
 
 
 def test_the_losses_of_a_real_session(shared_data):
-    from traces.codex import read_sessions
+    from agentsim.traces.readers.codex import read_sessions
 
     path = shared_data / "codex" / "agentv__gpt55-173req-compacted.jsonl"
     (found,) = read_sessions([str(path)])

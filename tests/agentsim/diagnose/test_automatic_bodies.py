@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from agentsim.core.prompt import Block, Prompt, Section
+from agentsim.core.session import Event, Lane, Request, Session, Usage
+from agentsim.core.verdict import Verdict
 from agentsim.diagnose.relax import judge_bodies
-from agentsim.prompt import Block, Prompt, Section
-from agentsim.session import Event, Lane, Request, Session, Usage
-from agentsim.verdict import Verdict
 
 SECOND = 10**9
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentsim.diagnose.cause_pages import main, pages
-from agentsim.diagnose.causes import CAUSES, cause
+from agentsim.diagnose.cause_registry import CAUSES, cause
 
 DOCS = Path(__file__).parents[3] / "docs" / "causes"
 

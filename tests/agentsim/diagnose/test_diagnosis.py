@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from agentsim.bodies import MessagesReader
+from agentsim.core.session import Lane, Request, Session
 from agentsim.diagnose import diagnose
-from agentsim.session import Lane, Request, Session
-from traces.samples.make_atlas import atlas_session
+from agentsim.traces.samples.make_atlas import atlas_session
 
 
 def clocks() -> Session:

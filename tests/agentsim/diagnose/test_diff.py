@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentsim.bodies import MessagesReader
-from agentsim.diagnose.diff import cause_of, first_difference, shape_difference
-from agentsim.diagnose.edits import changed_characters, common_prefix, common_suffix
-from agentsim.prompt import Prompt
-from agentsim.verdict import Place
+from agentsim.core.prompt import Prompt
+from agentsim.core.verdict import Divergence
+from agentsim.diagnose.prompt_diff import cause_of, first_difference, shape_difference
+from agentsim.diagnose.text_edits import changed_characters, common_prefix, common_suffix
 
 MARK = {"type": "ephemeral", "ttl": "1h"}
 
@@ -38,7 +38,7 @@ def tools(*names: str, **descriptions: str) -> list[dict[str, Any]]:
     return [{"name": name, "description": descriptions.get(name, f"the {name} tool")} for name in names]
 
 
-def judge(old: dict[str, Any], new: dict[str, Any], *, keep_text: bool = True) -> tuple[Place, str]:
+def judge(old: dict[str, Any], new: dict[str, Any], *, keep_text: bool = True) -> tuple[Divergence, str]:
     """The place and the cause between two bodies, read with one reader as a session would be."""
     reader = MessagesReader(key=b"" if keep_text else b"secret")
     before = reader.prompt({"messages": [], **old}, keep_text=keep_text)
@@ -338,7 +338,7 @@ def test_content_is_shown_only_when_asked_for():
 def test_a_place_that_is_not_known_keeps_its_section():
     nothing = Prompt.of(())
     for section, code in (("tools", "AS105"), ("system", "AS112"), ("messages", "AS130"), (None, "AS190")):
-        assert cause_of(Place(section=section), nothing, nothing) == code  # type: ignore[arg-type]
+        assert cause_of(Divergence(section=section), nothing, nothing) == code  # type: ignore[arg-type]
 
 
 # --- texts ----------------------------------------------------------------------------------------------------------

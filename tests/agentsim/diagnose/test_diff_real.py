@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentsim.bodies import MessagesReader, ReadBody
-from agentsim.diagnose.diff import cause_of, first_difference
+from agentsim.diagnose.prompt_diff import cause_of, first_difference
 
 FIRST, BEFORE, SUMMARY, AFTER = 5, 32, 34, 57
 """Rows of the log, from 0: the first of the main thread, the last before the summary, the summary, the first after."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from agentsim.core.session import Request, Session, Usage
 from agentsim.diagnose import diagnose
-from agentsim.session import Request, Session, Usage
+from agentsim.traces.readers.agentsim1 import fingerprint, read_sessions, write
 from tests.agentsim.prompts import prompt, request, session, texts
-from traces.agentsim1 import fingerprint, read_sessions, write
 
 
 def turn(name: str, at: int, host: str | None, usage: Usage, model: str, *, blocks: int | None = None) -> Request:

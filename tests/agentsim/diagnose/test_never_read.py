@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentsim.core.money import format_dollars
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Request, Row, Usage
 from agentsim.diagnose import diagnose
 from agentsim.diagnose.never_read import MOST_READERS, NeverRead, in_vain, never_read
-from agentsim.money import format_dollars
-from agentsim.prompt import Prompt
-from agentsim.session import Request, Row, Usage
 from tests.agentsim.diagnose.test_rows import rows
 from tests.agentsim.prompts import block, prompt, request, session, texts
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from agentsim.core.session import Request, Session, Usage
 from agentsim.diagnose import diagnose
-from agentsim.session import Request, Session, Usage
 from tests.agentsim.prompts import block, prompt, request, session
 
 SIZE = 6_400

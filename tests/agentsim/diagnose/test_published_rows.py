@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 
-from agentsim.hit_rate import hit_rate
-from agentsim.session import Usage
+from agentsim.core.hit_rate import hit_rate
+from agentsim.core.session import Usage
 from tests.agentsim.diagnose.test_rows import said, verdicts
 
 WRITTEN_AND_READ = [

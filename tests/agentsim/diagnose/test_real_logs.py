@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agentsim.agree import agree
+from agentsim.core.session import Request, Session
+from agentsim.core.verdict import Verdict
 from agentsim.diagnose import judge_rows
-from agentsim.session import Request, Session
-from agentsim.verdict import Verdict
-from traces.claude_code import read_sessions
+from agentsim.traces.readers.claude_code import read_sessions
+from agentsim.trust.agreement import agree
 
 Judged = list[tuple[Session, int, Request, Verdict]]
 

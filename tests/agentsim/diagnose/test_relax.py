@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from agentsim.backends.modeled import ModeledProvider
+from agentsim.cache.modeled_provider import ModeledProvider
+from agentsim.core.prompt import Block, Prompt
+from agentsim.core.session import Event, Request, Usage
+from agentsim.core.verdict import Verdict
 from agentsim.diagnose.relax import judge_bodies
-from agentsim.prompt import Block, Prompt
-from agentsim.providers import rules_for
-from agentsim.session import Event, Request, Usage
-from agentsim.verdict import Verdict
+from agentsim.rules.providers import rules_for
+from agentsim.traces.samples.make_atlas import atlas_session
 from tests.agentsim.prompts import MODEL, block, prompt, request, session, texts
-from traces.samples.make_atlas import atlas_session
 
 HEAD = [block("read", 1_000, "tools"), block("be brief", 1_000, "system", role=None)]
 AUTO, ANY = '{"type":"auto"}', '{"type":"any"}'

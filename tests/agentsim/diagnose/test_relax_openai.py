@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from agentsim.core.prompt import Block, Breakpoint, Prompt
+from agentsim.core.session import Request, Usage
+from agentsim.core.verdict import Verdict
 from agentsim.diagnose.relax import judge_bodies
-from agentsim.prompt import Block, Breakpoint, Prompt
-from agentsim.session import Request, Usage
-from agentsim.verdict import Verdict
 from tests.agentsim.prompts import block, request, session
 
 MODEL = "gpt-5.6-sol"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from agentsim.core.session import Lane, Request, Session, Usage
+from agentsim.core.verdict import Verdict
 from agentsim.diagnose import diagnose, judge_rows
-from agentsim.diagnose.elimination import DOCUMENTED_CLOCK, LOOKBACK, OBSERVED_CLOCK, Clock
-from agentsim.providers import rules_for
-from agentsim.session import Lane, Request, Session, Usage
-from agentsim.verdict import Verdict
-from traces.claude_code import read_sessions
-from traces.samples.claude_log import ClaudeLog, turns
+from agentsim.diagnose.elimination import DOCUMENTED_CLOCK, LOOKBACK, OBSERVED_CLOCK, LifetimeClock
+from agentsim.rules.providers import rules_for
+from agentsim.traces.readers.claude_code import read_sessions
+from agentsim.traces.samples.claude_log import ClaudeLog, turns
 
 SECOND = 10**9
 
@@ -318,11 +318,11 @@ def test_no_difference_found_rules_a_changed_prefix_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("clock", "profile"), [(DOCUMENTED_CLOCK, None), (OBSERVED_CLOCK, "session_log")])
-def test_the_clocks_are_those_of_the_rules_file(clock: Clock, profile: str | None) -> None:
+def test_the_clocks_are_those_of_the_rules_file(clock: LifetimeClock, profile: str | None) -> None:
     """Rows are judged without loading the rules, for speed; the figures must be the same ones."""
     rules = rules_for("anthropic", "claude-opus-4-8", None, profile)
     grace = (rules.ttl_grace, rules.ttl_grace_long)
-    assert clock == Clock(from_end=rules.ttl_clock == "response_end", grace=grace[0], grace_long=grace[1])
+    assert clock == LifetimeClock(from_end=rules.ttl_clock == "response_end", grace=grace[0], grace_long=grace[1])
     assert rules.lookback == LOOKBACK
 
 

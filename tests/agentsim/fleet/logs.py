@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traces.samples.claude_log import ClaudeLog
+from agentsim.traces.samples.claude_log import ClaudeLog
 
 SAMPLES = Path(__file__).resolve().parents[3] / "traces" / "samples"
 

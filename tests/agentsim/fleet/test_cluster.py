@@ -19,11 +19,11 @@ from tests.agentsim.fleet.logs import fleet
 pytest.importorskip("pyarrow", reason="the extra 'sweep' is not installed")
 pytest.importorskip("distributed", reason="the extra 'sweep' is not installed")
 
-from agentsim.fleet.folder import Settings
 from agentsim.fleet.sweep import sweep
+from agentsim.fleet.sweep_folder import SweepSettings
 
 ROOT = Path(__file__).resolve().parents[3]
-ASKED = Settings(policies=("ttl-5m",))
+ASKED = SweepSettings(policies=("ttl-5m",))
 SMALL = 4_000
 """Bytes of a shard: each session is one."""
 
@@ -119,7 +119,7 @@ def wait_for_workers(address: str, count: int) -> None:
 
 
 def test_no_scheduler_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentsim.fleet.workers.PATIENCE", "0.5s")
+    monkeypatch.setattr("agentsim.fleet.sweep_workers.PATIENCE", "0.5s")
     logs = str(fleet(tmp_path / "logs", projects=1, sessions=1))
     with pytest.raises(OSError, match=r"127\.0\.0\.1"):
         sweep([logs], ASKED, str(tmp_path / "out"), scheduler=f"tcp://127.0.0.1:{free_port()}")

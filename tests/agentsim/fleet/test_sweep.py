@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 from agentsim.diagnose import diagnose
-from agentsim.whatif.compare import compare
+from agentsim.traces.format_registry import read
+from agentsim.whatif.comparison import compare
 from tests.agentsim.fleet.logs import SAMPLES, fleet, log
-from traces.formats import read
 
 pytest.importorskip("pyarrow", reason="the extra 'sweep' is not installed")
 pytest.importorskip("distributed", reason="the extra 'sweep' is not installed")
 
-from agentsim.fleet import folder as folders
-from agentsim.fleet.figures import figures
-from agentsim.fleet.folder import Damaged, NotOurs, Settings, held, prepare
-from agentsim.fleet.made import units_of_scenarios
+from agentsim.fleet import sweep_folder as folders
+from agentsim.fleet.fleet_figures import figures
+from agentsim.fleet.simulated_shards import units_of_scenarios
 from agentsim.fleet.sweep import sweep
+from agentsim.fleet.sweep_folder import Damaged, NotOurs, SweepSettings, held, prepare
 
-ASKED = Settings(policies=("ttl-5m", "keep-alive"), team=r"/(team-\d)/")
+ASKED = SweepSettings(policies=("ttl-5m", "keep-alive"), team=r"/(team-\d)/")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -149,7 +149,7 @@ def test_compressed_logs_and_urls(tmp_path: Path) -> None:
 
 def test_scenarios_are_swept_too(tmp_path: Path) -> None:
     made = units_of_scenarios(["claude-code-day"], 3)
-    done = sweep([], Settings(policies=("ttl-1h",)), str(tmp_path / "out"), made=made, workers=0)
+    done = sweep([], SweepSettings(policies=("ttl-1h",)), str(tmp_path / "out"), made=made, workers=0)
     found = figures(done.folder)
     assert (len(done.notes), found.sessions) == (3, 3)
     assert {line.policy: line.sessions for line in found.policies} == {"recorded": 3, "ttl-1h": 3}
@@ -174,7 +174,7 @@ def test_other_folders_are_left_alone(tmp_path: Path) -> None:
     (out / "thesis.txt").unlink()
     sweep([str(logs)], ASKED, str(out), workers=0)
     with pytest.raises(NotOurs, match="other policies"):
-        sweep([str(logs)], Settings(policies=("ttl-1h",)), str(out), workers=0)
+        sweep([str(logs)], SweepSettings(policies=("ttl-1h",)), str(out), workers=0)
 
 
 def test_rules_of_the_users_own_go_to_the_workers(tmp_path: Path) -> None:
@@ -190,9 +190,9 @@ value = 5
 source = "invented for this test"
 confidence = "low"
 """
-    asked = Settings(policies=("ttl-5m",))
+    asked = SweepSettings(policies=("ttl-5m",))
     plain = figures(sweep([str(logs)], asked, str(tmp_path / "plain"), workers=0).folder)
-    own = Settings(policies=("ttl-5m",), rules=(("mine.toml", text),))
+    own = SweepSettings(policies=("ttl-5m",), rules=(("mine.toml", text),))
     mine = figures(sweep([str(logs)], own, str(tmp_path / "mine"), workers=0).folder)
     # Calls are 20 s apart: entries that live five seconds are never read.
     lost = {line.policy: line.saving for line in mine.policies}["ttl-5m"]

@@ -17,9 +17,9 @@ from tests.agentsim.fleet.logs import log
 pytest.importorskip("pyarrow", reason="the extra 'sweep' is not installed")
 pytest.importorskip("distributed", reason="the extra 'sweep' is not installed")
 
-from agentsim.fleet.folder import Settings
+from agentsim.fleet.regression_watch import Watch, watch
 from agentsim.fleet.sweep import sweep
-from agentsim.fleet.watch import Watch, watch
+from agentsim.fleet.sweep_folder import SweepSettings
 
 DAY = 86_400
 
@@ -33,7 +33,7 @@ def weeks(root: Path, plan: list[list[tuple[str, int]]]) -> str:
             file = root / "logs" / "p" / f"{name}.jsonl"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text)
-    return sweep([str(root / "logs")], Settings(policies=()), str(root / "out"), workers=0).folder
+    return sweep([str(root / "logs")], SweepSettings(policies=()), str(root / "out"), workers=0).folder
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from agentsim.gateway.endpoint import emulated
-from agentsim.gateway.script import DEFAULT
-from agentsim.session import Session
-from traces.agentsim1 import read_sessions
+from agentsim.core.session import Session
+from agentsim.gateway.answer_script import DEFAULT
+from agentsim.gateway.serve.emulated_endpoint import emulated
+from agentsim.traces.readers.agentsim1 import read_sessions
 
 WORDS = "alpha bravo charlie delta echo foxtrot golf hotel india juliett " * 300
 """About 3,000 tokens: more than any model's minimum that is used here."""

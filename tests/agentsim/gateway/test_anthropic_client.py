@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agentsim.diagnose import diagnose
-from agentsim.gateway.faults import Faults, parse_faults
-from agentsim.gateway.pace import Pace
-from agentsim.gateway.script import Call, Script, Turn
+from agentsim.gateway.answer_pace import Pace
+from agentsim.gateway.answer_script import AnswerScript, ScriptedToolCall, ScriptedTurn
+from agentsim.gateway.injected_faults import Faults, parse_faults
 from tests.agentsim.gateway.serving import BASH, MODEL, WORDS, serving
 
 pytestmark = pytest.mark.loopback
@@ -80,10 +80,14 @@ def test_what_is_below_the_minimum_is_not_cached_and_no_error(tmp_path: Path) ->
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_scripted_tool_loop(tmp_path: Path, stream: bool) -> None:
     """Each turn writes what is new and reads the rest: the sums of a lane are exact."""
-    script = Script(
+    script = AnswerScript(
         turn=(
-            Turn(thinking="Let me see.", text="First.", call=(Call("Bash", {"command": "ls"}), Call("Grep", {}))),
-            Turn(call=(Call("Bash", {"command": "say ${heard}"}),)),
+            ScriptedTurn(
+                thinking="Let me see.",
+                text="First.",
+                call=(ScriptedToolCall("Bash", {"command": "ls"}), ScriptedToolCall("Grep", {})),
+            ),
+            ScriptedTurn(call=(ScriptedToolCall("Bash", {"command": "say ${heard}"}),)),
         ),
         after="Over.",
     )
@@ -275,7 +279,7 @@ def test_rate_limits_say_when_to_come_back(tmp_path: Path) -> None:
 def test_a_real_pace_is_kept_and_recorded(tmp_path: Path) -> None:
     import time
 
-    script = Script(after="word " * 40)
+    script = AnswerScript(after="word " * 40)
     with serving(tmp_path, replier=script, pace=Pace.of(100, 400)) as served, served.anthropic() as client:
         begun = time.monotonic()
         first = None
@@ -294,7 +298,9 @@ def test_a_real_pace_is_kept_and_recorded(tmp_path: Path) -> None:
 
 
 def test_a_pause_outlives_an_entry_and_nobody_waits(tmp_path: Path) -> None:
-    script = Script(turn=(Turn(text="a", pause=299), Turn(text="b", pause=301), Turn(text="c")))
+    script = AnswerScript(
+        turn=(ScriptedTurn(text="a", pause=299), ScriptedTurn(text="b", pause=301), ScriptedTurn(text="c"))
+    )
     system = [text(WORDS, FIVE)]
     reads = []
     with serving(tmp_path, replier=script) as served, served.anthropic() as client:
@@ -310,7 +316,7 @@ def test_a_pause_outlives_an_entry_and_nobody_waits(tmp_path: Path) -> None:
 
 
 def test_a_reply_stops_at_max_tokens(tmp_path: Path) -> None:
-    with serving(tmp_path, replier=Script(after="word " * 500)) as served, served.anthropic() as client:
+    with serving(tmp_path, replier=AnswerScript(after="word " * 500)) as served, served.anthropic() as client:
         answer = ask(client, max_tokens=10)
         assert (answer.stop_reason, answer.usage.output_tokens) == ("max_tokens", 10)
         warmed = ask(client, max_tokens=0, system=[text(WORDS, FIVE)])

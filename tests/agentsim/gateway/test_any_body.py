@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentsim.backends.modeled import ModeledProvider
-from agentsim.backends.routed import RoutedProvider
-from agentsim.bodies.sealed import Summary, sealed
-from agentsim.gateway.application import application
+from agentsim.bodies.sealed_summary import SealedSummary, sealed
+from agentsim.cache.modeled_provider import ModeledProvider
+from agentsim.cache.routed_backend import RoutedProvider
+from agentsim.gateway.answer_script import DEFAULT
 from agentsim.gateway.emulator import Emulator
-from agentsim.gateway.script import DEFAULT
-from agentsim.gateway.secrets import Secrets
+from agentsim.gateway.secret_removal import Secrets
+from agentsim.gateway.serve.application import application
 
 pytest.importorskip("starlette")
 
@@ -84,7 +84,7 @@ MARKED: dict[str, Any] = {
         {"role": "tool", "tool_call_id": "t1", "content": [{"type": "text", "text": "x"}]},
     ],
     "input": [
-        {"type": "compaction", "id": "cmp_1", "encrypted_content": sealed(Summary(2, "It went well."))},
+        {"type": "compaction", "id": "cmp_1", "encrypted_content": sealed(SealedSummary(2, "It went well."))},
         {"role": "user", "content": [{"type": "input_text", "text": "go", "prompt_cache_breakpoint": MARK}]},
         {
             "type": "function_call_output",

@@ -219,7 +219,7 @@ def test_record_until_it_is_stopped(tmp_path: Path) -> None:
 
 
 def test_the_child_gets_dummies_and_no_way_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    from agentsim.gateway.child import emulated_environment
+    from agentsim.gateway.serve.child_process import emulated_environment
 
     for name in ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_OAUTH_TOKEN"):
         monkeypatch.setenv(name, "real")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentsim.gateway.guard import is_loopback_origin, is_own_host
+from agentsim.gateway.loopback_guard import is_loopback_origin, is_own_host
 from tests.agentsim.gateway.serving import serving, status_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -112,7 +112,7 @@ def test_paths_are_exact(tmp_path: Path) -> None:
 
 @pytest.mark.loopback
 def test_both_loopback_addresses_are_listened_on_and_no_other(tmp_path: Path) -> None:
-    from agentsim.gateway.serving import loopback_sockets
+    from agentsim.gateway.serve.loopback_server import loopback_sockets
 
     made = loopback_sockets(0)
     try:
@@ -125,7 +125,7 @@ def test_both_loopback_addresses_are_listened_on_and_no_other(tmp_path: Path) ->
 
 def test_nobody_else_imports_the_web_framework() -> None:
     heavy = {"starlette", "uvicorn", "httpx2", "httpx", "httptools", "uvloop"}
-    may = {"agentsim/commands/endpoint_options.py": "asks whether they are installed, inside a function"}
+    may = {"agentsim/commands/options/endpoint_options.py": "asks whether they are installed, inside a function"}
     for folder in ("agentsim", "traces", "scenarios", "tui"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from agentsim.core.session import Session
 from agentsim.diagnose import diagnose
-from agentsim.session import Session
-from traces.agentsim1 import read_sessions
-from traces.claude_code import read_sessions as read_log
+from agentsim.traces.readers.agentsim1 import read_sessions
+from agentsim.traces.readers.claude_code import read_sessions as read_log
 
 pytestmark = [pytest.mark.harness, pytest.mark.slow]
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from agentsim.gateway import connections, receiving, sending
-from agentsim.gateway.pace import Pace
-from agentsim.gateway.script import Script
+from agentsim.gateway import request_receiving, response_sending
+from agentsim.gateway.answer_pace import Pace
+from agentsim.gateway.answer_script import AnswerScript
+from agentsim.gateway.serve import http_connections
 from tests.agentsim.gateway.serving import MODEL, Served, read_all, serving, status_of
 
 pytestmark = pytest.mark.loopback
@@ -82,8 +83,8 @@ def test_odd_but_legal_json_crashes_nothing(tmp_path: Path, path: str) -> None:
 
 
 def test_large_bodies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receiving, "MOST_BYTES", 2**20)
-    monkeypatch.setattr(receiving, "MOST_DISCARDED", 4 * 2**20)
+    monkeypatch.setattr(request_receiving, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(request_receiving, "MOST_DISCARDED", 4 * 2**20)
     with serving(tmp_path) as served:
         assert status_of(served.post(GOOD + b" " * (2**20 - len(GOOD)))) == 200, "exactly the limit"
         assert status_of(served.post(b" " * (2**20 + 1))) == 413
@@ -119,7 +120,7 @@ def test_the_client_is_told_to_go_on_before_it_sends_a_body(tmp_path: Path) -> N
 
 
 def test_a_head_has_a_size_and_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(http_connections, "HEAD_SECONDS", 0.5)
     with serving(tmp_path) as served:
         filler = "X-Filler: " + "a" * 70_000
         assert status_of(served.raw(head(served, filler))) == 431
@@ -132,7 +133,7 @@ def test_a_head_has_a_size_and_a_time(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_body_that_stops_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receiving, "PATIENCE", 0.3)
+    monkeypatch.setattr(request_receiving, "PATIENCE", 0.3)
     with serving(tmp_path) as served:
         assert status_of(served.raw(head(served, "Content-Length: 100") + b"{")) == 408
         assert is_alive(served)
@@ -140,8 +141,8 @@ def test_a_body_that_stops_is_given_up(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_body_that_drips_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte each 50 ms never lets the patience end; the whole body has a time of its own."""
-    monkeypatch.setattr(receiving, "PATIENCE", 0.4)
-    monkeypatch.setattr(receiving, "LONGEST", 1.0)
+    monkeypatch.setattr(request_receiving, "PATIENCE", 0.4)
+    monkeypatch.setattr(request_receiving, "LONGEST", 1.0)
     with serving(tmp_path) as served, socket.create_connection(("127.0.0.1", served.port), timeout=5) as client:
         client.sendall(head(served, "Content-Length: 1000"))
         begun = time.monotonic()
@@ -192,7 +193,7 @@ def test_a_thousand_silent_connections_keep_nobody_out(tmp_path: Path) -> None:
 
 def test_many_clients_that_connect_before_any_of_them_speaks(tmp_path: Path) -> None:
     """None of them is taken for an idle one and dropped, though more of them wait than may be idle."""
-    assert connections.MOST_IDLE < 300
+    assert http_connections.MOST_IDLE < 300
     with serving(tmp_path) as served:
         clients = [socket.create_connection(("127.0.0.1", served.port), timeout=5) for _ in range(300)]
         try:
@@ -205,7 +206,7 @@ def test_many_clients_that_connect_before_any_of_them_speaks(tmp_path: Path) -> 
 
 
 def test_silent_connections_make_room_when_they_are_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(http_connections, "GRACE_SECONDS", 0.2)
     with serving(tmp_path) as served:
         silent = [socket.create_connection(("127.0.0.1", served.port), timeout=5) for _ in range(150)]
         try:
@@ -230,7 +231,7 @@ def test_two_hundred_streams_at_once(tmp_path: Path) -> None:
     body = json.dumps({**json.loads(GOOD), "stream": True, "max_tokens": 2000}).encode()
     answers: list[bytes] = []
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with serving(tmp_path, replier=Script(after="word " * 400), pace=Pace.of(500, 400)) as served:
+    with serving(tmp_path, replier=AnswerScript(after="word " * 400), pace=Pace.of(500, 400)) as served:
         threads = [
             threading.Thread(target=lambda: answers.append(served.raw(_closing(served, body), seconds=30)))
             for _ in range(count)
@@ -254,7 +255,7 @@ def _closing(served: Served, body: bytes) -> bytes:
 
 def test_a_client_that_leaves_ends_its_stream(tmp_path: Path) -> None:
     body = json.dumps({**json.loads(GOOD), "stream": True, "max_tokens": 2000}).encode()
-    with serving(tmp_path, replier=Script(after="word " * 1000), pace=Pace.of(0, 20)) as served:
+    with serving(tmp_path, replier=AnswerScript(after="word " * 1000), pace=Pace.of(0, 20)) as served:
         with socket.create_connection(("127.0.0.1", served.port), timeout=5) as client:
             client.sendall(_closing(served, body))
             got = b""
@@ -269,9 +270,9 @@ def test_a_client_that_leaves_ends_its_stream(tmp_path: Path) -> None:
 
 
 def test_a_client_that_reads_nothing_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "STALLED", 0.5)
+    monkeypatch.setattr(response_sending, "STALLED", 0.5)
     body = json.dumps({**json.loads(GOOD), "stream": True, "max_tokens": 4_000_000}).encode()
-    with serving(tmp_path, replier=Script(after="word " * 3_000_000)) as served, socket.socket() as client:
+    with serving(tmp_path, replier=AnswerScript(after="word " * 3_000_000)) as served, socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect(("127.0.0.1", served.port))
         client.sendall(_closing(served, body))

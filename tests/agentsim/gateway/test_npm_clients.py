@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from agentsim.gateway.script import Call, Script, Turn
+from agentsim.gateway.answer_script import AnswerScript, ScriptedToolCall, ScriptedTurn
 from tests.agentsim.gateway.serving import serving
 
 pytestmark = pytest.mark.loopback
@@ -22,8 +22,14 @@ pytest.importorskip("starlette")
 
 FOLDER = os.environ.get("AGENTSIM_NPM", "")
 CLIENTS = Path(__file__).with_name("npm_clients.mjs")
-SCRIPT = Script(
-    turn=(Turn(text="First.", call=(Call("Bash", {"command": "ls"}), Call("bash", {"command": "ls"}))),), after="Over."
+SCRIPT = AnswerScript(
+    turn=(
+        ScriptedTurn(
+            text="First.",
+            call=(ScriptedToolCall("Bash", {"command": "ls"}), ScriptedToolCall("bash", {"command": "ls"})),
+        ),
+    ),
+    after="Over.",
 )
 
 

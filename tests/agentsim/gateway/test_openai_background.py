@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from agentsim.gateway.answer import Answer
-from agentsim.gateway.openai_background import Run
-from agentsim.gateway.openai_store import ResponseStore, Turn
-from agentsim.gateway.pace import Pace
-from agentsim.gateway.reply import Asked, Reply, Say
-from agentsim.gateway.script import Script
-from agentsim.gateway.script import Turn as Said
-from agentsim.prompt import Prompt
-from agentsim.session import Usage
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Usage
+from agentsim.gateway.answer_pace import Pace
+from agentsim.gateway.answer_script import AnswerScript
+from agentsim.gateway.answer_script import ScriptedTurn as Said
+from agentsim.gateway.emulated_answer import EmulatedAnswer
+from agentsim.gateway.openai.background_responses import BackgroundRun
+from agentsim.gateway.openai.response_store import ResponseStore, StoredTurn
+from agentsim.gateway.scripted_reply import ChatRequest, Say, ScriptedReply
 from tests.agentsim.gateway.serving import WORDS, Served, serving, status_of
 
 loopback = pytest.mark.loopback
 openai = pytest.importorskip("openai")
 
 MODEL = "gpt-5.6-sol"
-SCRIPT = Script(turn=(Said(thinking="Let me see. " * 5, text="word " * 60),), after="Over.")
+SCRIPT = AnswerScript(turn=(Said(thinking="Let me see. " * 5, text="word " * 60),), after="Over.")
 """About 15 tokens of thought and 60 of text."""
 
 SLOW = Pace.of(600, 100)
@@ -232,8 +232,8 @@ def test_hostile_requests_are_answered_in_the_shape_of_the_api(tmp_path: Path) -
         assert status_of(served.post(b"", f"/v1/responses/{id}/cancel")) == 404
 
 
-def run_of(size: int) -> Run:
-    asked = Asked(
+def run_of(size: int) -> BackgroundRun:
+    asked = ChatRequest(
         dialect="responses",
         provider="openai",
         model=MODEL,
@@ -245,8 +245,10 @@ def run_of(size: int) -> Run:
         messages=1,
         heard="x" * 1_000_000,
     )
-    reply = Reply((Say("x" * size),), "end_turn", 10)
-    return Run(Answer(id="r", request_id="q", asked=asked, reply=reply, usage=Usage(), time=0, pace=Pace()))
+    reply = ScriptedReply((Say("x" * size),), "end_turn", 10)
+    return BackgroundRun(
+        EmulatedAnswer(id="r", request_id="q", asked=asked, reply=reply, usage=Usage(), time=0, pace=Pace())
+    )
 
 
 def test_what_is_kept_of_an_answer_is_counted() -> None:
@@ -254,7 +256,7 @@ def test_what_is_kept_of_an_answer_is_counted() -> None:
     for number in range(100):  # 100 answers of 10,000 bytes, each kept as a response and as its run
         run = run_of(10_000)
         assert run.answer.asked.heard == "", "the request is not kept for its sake"
-        store.keep(str(number), Turn(None, (), (), b"x" * 10_000, run))
+        store.keep(str(number), StoredTurn(None, (), (), b"x" * 10_000, run))
         assert store.size <= 100_000
     kept = [number for number in range(100) if store.turn(str(number)) is not None]
     assert kept == [95, 96, 97, 98, 99]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentsim.diagnose import diagnose
-from agentsim.gateway.script import Call, Script, Turn
+from agentsim.gateway.answer_script import AnswerScript, ScriptedToolCall, ScriptedTurn
 from tests.agentsim.gateway.serving import WORDS, serving
 
 pytestmark = pytest.mark.loopback
@@ -20,7 +20,9 @@ CLOSING = 2
 
 TOOL: dict[str, Any] = {"type": "function", "name": "bash", "parameters": {"type": "object"}, "strict": False}
 CHAT_TOOL = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
-SCRIPT = Script(turn=(Turn(text="First.", call=(Call("bash", {"command": "ls"}),)),), after="Over.")
+SCRIPT = AnswerScript(
+    turn=(ScriptedTurn(text="First.", call=(ScriptedToolCall("bash", {"command": "ls"}),)),), after="Over."
+)
 MARK = {"mode": "explicit"}
 
 
@@ -256,7 +258,7 @@ def test_a_breakpoint_that_is_none(tmp_path: Path, marker: Any, place: str) -> N
 
 
 def test_tools_may_be_offered_in_the_history(tmp_path: Path) -> None:
-    script = Script(turn=(Turn(call=(Call("exec", "text('hi')"),)),), after="Over.")
+    script = AnswerScript(turn=(ScriptedTurn(call=(ScriptedToolCall("exec", "text('hi')"),)),), after="Over.")
     tools = [
         {"type": "namespace", "name": "functions", "description": "", "tools": [{"type": "custom", "name": "exec"}]},
         {"type": "function", "name": "other", "parameters": {}, "strict": False},

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentsim.diagnose import diagnose
-from agentsim.gateway.faults import Faults, parse_faults
-from agentsim.gateway.script import Call, Script, Turn
+from agentsim.gateway.answer_script import AnswerScript, ScriptedToolCall, ScriptedTurn
+from agentsim.gateway.injected_faults import Faults, parse_faults
 from tests.agentsim.gateway.serving import WORDS, serving
 
 pytestmark = pytest.mark.loopback
@@ -18,7 +18,10 @@ openai = pytest.importorskip("openai")
 MODEL = "gpt-5.1"
 CHAT_TOOL = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
 TOOL: dict[str, Any] = {"type": "function", "name": "bash", "parameters": {"type": "object"}, "strict": False}
-SCRIPT = Script(turn=(Turn(thinking="Hm.", text="First.", call=(Call("bash", {"command": "ls"}),)),), after="Over.")
+SCRIPT = AnswerScript(
+    turn=(ScriptedTurn(thinking="Hm.", text="First.", call=(ScriptedToolCall("bash", {"command": "ls"}),)),),
+    after="Over.",
+)
 
 
 def read_of(tokens: int) -> int:
@@ -125,7 +128,7 @@ def test_a_lost_prefix_is_judged_with_its_place(tmp_path: Path) -> None:
 
 
 def test_a_free_form_tool_gets_text(tmp_path: Path) -> None:
-    script = Script(turn=(Turn(call=(Call("apply_patch", "*** Begin"),)),))
+    script = AnswerScript(turn=(ScriptedTurn(call=(ScriptedToolCall("apply_patch", "*** Begin"),)),))
     tool = {"type": "custom", "name": "apply_patch"}
     with serving(tmp_path, replier=script) as served, served.openai() as client:
         whole = client.responses.create(model=MODEL, input="go", tools=[tool])

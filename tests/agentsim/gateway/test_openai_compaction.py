@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from agentsim.bodies.openai_items import item_of
-from agentsim.bodies.sealed import Summary, opened, sealed
+from agentsim.bodies.sealed_summary import SealedSummary, opened, sealed
+from agentsim.core.session import Session
 from agentsim.diagnose import diagnose
-from agentsim.gateway.script import Call, Script, Turn
-from agentsim.session import Session
+from agentsim.gateway.answer_script import AnswerScript, ScriptedToolCall, ScriptedTurn
 from tests.agentsim.gateway.serving import WORDS, Served, serving, status_of
 
 loopback = pytest.mark.loopback
@@ -23,8 +23,12 @@ openai = pytest.importorskip("openai")
 OLD, NEW = "gpt-5.1", "gpt-5.6-sol"
 TOOL: dict[str, Any] = {"type": "function", "name": "bash", "parameters": {"type": "object"}, "strict": False}
 SHORT = "It went well so far. " * 10
-SCRIPT = Script(
-    turn=(Turn(text="First.", call=(Call("bash", {"command": "ls"}),)), Turn(text="Second."), Turn(text="Third.")),
+SCRIPT = AnswerScript(
+    turn=(
+        ScriptedTurn(text="First.", call=(ScriptedToolCall("bash", {"command": "ls"}),)),
+        ScriptedTurn(text="Second."),
+        ScriptedTurn(text="Third."),
+    ),
     after="Over.",
     summary=SHORT,
 )
@@ -248,7 +252,7 @@ def test_a_foreign_summary_is_taken_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_sealed_summary_can_be_opened_again_and_no_other() -> None:
-    summary = Summary(7, "Ünïcode 🙂 and more")
+    summary = SealedSummary(7, "Ünïcode 🙂 and more")
     content = sealed(summary)
     assert "more" not in content, "clients see that it is not theirs to read"
     assert opened(content) == summary
@@ -256,7 +260,7 @@ def test_a_sealed_summary_can_be_opened_again_and_no_other() -> None:
     def forged(value: object) -> str:
         return "agentsim1." + base64.urlsafe_b64encode(json.dumps(value).encode()).decode()
 
-    assert opened(forged([7, "text"])) == Summary(7, "text")
+    assert opened(forged([7, "text"])) == SealedSummary(7, "text")
     bad: list[Any] = [[-1, "text"], [10**7, "text"], [10**40, "text"], ["7", "text"], [7], {}, None]
     for value in bad:
         assert opened(forged(value)) is None, value
@@ -268,7 +272,7 @@ def test_a_sealed_summary_can_be_opened_again_and_no_other() -> None:
 def test_a_sealed_summary_weighs_what_it_says() -> None:
     text = "alpha bravo charlie delta " * 50
     item = item_of(
-        {"type": "compaction", "id": "cmp_1", "encrypted_content": sealed(Summary(3, text))}, "input[0]", NEW
+        {"type": "compaction", "id": "cmp_1", "encrypted_content": sealed(SealedSummary(3, text))}, "input[0]", NEW
     )
     plain = item_of({"role": "user", "content": text}, "input[0]", NEW)
     assert item.pieces[0].tokens == plain.pieces[0].tokens

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agentsim.gateway.openai_store import ResponseStore, Turn
-from agentsim.gateway.script import Call, Script
-from agentsim.gateway.script import Turn as Said
+from agentsim.gateway.answer_script import AnswerScript, ScriptedToolCall
+from agentsim.gateway.answer_script import ScriptedTurn as Said
+from agentsim.gateway.openai.response_store import ResponseStore, StoredTurn
 from tests.agentsim.gateway.serving import WORDS, serving
 
 loopback = pytest.mark.loopback
@@ -17,7 +17,9 @@ openai = pytest.importorskip("openai")
 
 MODEL = "gpt-5.6-sol"
 TOOL: dict[str, Any] = {"type": "function", "name": "bash", "parameters": {"type": "object"}, "strict": False}
-SCRIPT = Script(turn=(Said(thinking="Hm.", text="First.", call=(Call("bash", {"command": "ls"}),)),), after="Over.")
+SCRIPT = AnswerScript(
+    turn=(Said(thinking="Hm.", text="First.", call=(ScriptedToolCall("bash", {"command": "ls"}),)),), after="Over."
+)
 
 
 def result_of(answer: Any) -> list[dict[str, Any]]:
@@ -121,10 +123,10 @@ def test_a_conversation_grows_by_what_is_said_in_it(tmp_path: Path) -> None:
             client.responses.create(model=MODEL, input="x", conversation=thread.id)
 
 
-def chained(store: ResponseStore, count: int, size: int) -> Turn:
-    turn: Turn | None = None
+def chained(store: ResponseStore, count: int, size: int) -> StoredTurn:
+    turn: StoredTurn | None = None
     for number in range(count):
-        turn = Turn(turn, (b"x" * size,), (), b"")
+        turn = StoredTurn(turn, (b"x" * size,), (), b"")
         store.keep(f"r{number}", turn)
     assert turn is not None
     return turn
@@ -140,9 +142,9 @@ def test_a_long_conversation_costs_its_content_once() -> None:
 def test_the_oldest_are_forgotten_when_all_together_grow_too_large() -> None:
     store = ResponseStore(most_bytes=100_000)
     for number in range(50):  # 50 conversations of 4 turns of 1,000 bytes: 200,000 in all
-        turn: Turn | None = None
+        turn: StoredTurn | None = None
         for part in range(4):
-            turn = Turn(turn, (b"x" * 1_000,), (), b"")
+            turn = StoredTurn(turn, (b"x" * 1_000,), (), b"")
             store.keep(f"{number}.{part}", turn)
         assert store.size <= 100_000
     assert store.turn("0.3") is None
@@ -165,7 +167,7 @@ def test_what_a_later_turn_needs_is_counted_as_long_as_that_lives() -> None:
 def test_conversations_give_back_what_they_held() -> None:
     store = ResponseStore()
     thread = store.new_thread(0, {}, (b"x" * 100,))
-    store.keep("r", Turn(thread.last, (b"y" * 50,), (), b""), thread)
+    store.keep("r", StoredTurn(thread.last, (b"y" * 50,), (), b""), thread)
     assert store.size == 150
     assert store.forget_thread(thread.id)
     assert store.size == 150, "the response is still kept by its own id"

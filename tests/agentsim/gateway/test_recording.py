@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
+from agentsim.core.session import Session
 from agentsim.diagnose import diagnose
-from agentsim.gateway.endpoint import recording
-from agentsim.gateway.faults import Faults, parse_faults
-from agentsim.gateway.pace import Pace
-from agentsim.gateway.script import Script
-from agentsim.session import Session
+from agentsim.gateway.answer_pace import Pace
+from agentsim.gateway.answer_script import AnswerScript
+from agentsim.gateway.injected_faults import Faults, parse_faults
+from agentsim.gateway.serve.emulated_endpoint import recording
+from agentsim.traces.readers.agentsim1 import read_sessions
 from tests.agentsim.gateway.serving import BASH, MODEL, WORDS, Served, serving, status_of
-from traces.agentsim1 import read_sessions
 
 pytestmark = pytest.mark.loopback
 anthropic = pytest.importorskip("anthropic")
@@ -265,7 +265,7 @@ def test_pieces_pass_at_once(tmp_path: Path) -> None:
 
     added = 1.0
     with (
-        serving(tmp_path, replier=Script(after="word " * 100)) as upstream,
+        serving(tmp_path, replier=AnswerScript(after="word " * 100)) as upstream,
         passing(tmp_path, upstream.url) as relay,
     ):
         for _ in range(3):  # a busy machine may spoil a round
@@ -279,7 +279,7 @@ def test_pieces_pass_at_once(tmp_path: Path) -> None:
 def test_a_stream_is_not_gathered(tmp_path: Path) -> None:
     data = json.dumps(body("go", stream=True)).encode()
     with (
-        serving(tmp_path, replier=Script(after="word " * 60), pace=Pace.of(0, 100)) as upstream,
+        serving(tmp_path, replier=AnswerScript(after="word " * 60), pace=Pace.of(0, 100)) as upstream,
         passing(tmp_path, upstream.url) as relay,
         socket.create_connection(("127.0.0.1", relay.port), timeout=10) as client,
     ):
@@ -331,7 +331,7 @@ def test_answers_that_end_out_of_order_are_put_in_order(tmp_path: Path) -> None:
     slow = json.dumps(body("slow", stream=True, max_tokens=100)).encode()
     quick = json.dumps(body("quick", stream=True, max_tokens=5)).encode()
     with (
-        serving(tmp_path, replier=Script(after="word " * 90), pace=Pace.of(20, 150)) as upstream,
+        serving(tmp_path, replier=AnswerScript(after="word " * 90), pace=Pace.of(20, 150)) as upstream,
         passing(tmp_path, upstream.url) as relay,
     ):
         thread = threading.Thread(target=relay.post, args=(slow,))

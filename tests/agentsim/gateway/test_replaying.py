@@ -7,20 +7,25 @@ from typing import Any
 
 import pytest
 
-from agentsim.bodies.sealed import opened
-from agentsim.gateway.recorded import OVER, NothingToReplay, Recording
-from agentsim.gateway.script import Call, Script, Turn
+from agentsim.bodies.sealed_summary import opened
+from agentsim.gateway.answer_script import AnswerScript, ScriptedToolCall, ScriptedTurn
+from agentsim.gateway.recorded_answers import OVER, NoRecordedAnswers, RecordedAnswers
+from agentsim.traces.readers.agentsim1 import read_sessions
 from tests.agentsim.gateway.serving import BASH, MODEL, Served, serving
-from traces.agentsim1 import read_sessions
 
 pytestmark = pytest.mark.loopback
 pytest.importorskip("anthropic")
 pytest.importorskip("openai")
 
-SCRIPT = Script(
+SCRIPT = AnswerScript(
     turn=(
-        Turn(thinking="Hm.", text="One.", call=(Call("Bash", {"command": "ls", "n": [1, {"a": None}]}),)),
-        Turn(text="Two.", call=(Call("Bash", {"command": "pwd"}), Call("Bash", {"command": "id"}))),
+        ScriptedTurn(
+            thinking="Hm.", text="One.", call=(ScriptedToolCall("Bash", {"command": "ls", "n": [1, {"a": None}]}),)
+        ),
+        ScriptedTurn(
+            text="Two.",
+            call=(ScriptedToolCall("Bash", {"command": "pwd"}), ScriptedToolCall("Bash", {"command": "id"})),
+        ),
     ),
     after="Over.",
 )
@@ -52,14 +57,16 @@ def test_the_same_session_and_a_like_one(tmp_path: Path) -> None:
     sessions = list(read_sessions([str(served.trace)]))
     for name, opening in (("two", "go"), ("three", "go on another day")):
         (tmp_path / name).mkdir()
-        with serving(tmp_path / name, replier=Recording(sessions)) as served:
+        with serving(tmp_path / name, replier=RecordedAnswers(sessions)) as served:
             again = loop(served, opening)
         assert again[:3] == told[:3], "the last answer is in no later prompt"
         assert again[3] == [{"type": "text", "text": OVER}]
 
 
 def test_responses_too(tmp_path: Path) -> None:
-    script = Script(turn=(Turn(text="One.", call=(Call("bash", {"command": "ls"}),)), Turn(text="Two.")))
+    script = AnswerScript(
+        turn=(ScriptedTurn(text="One.", call=(ScriptedToolCall("bash", {"command": "ls"}),)), ScriptedTurn(text="Two."))
+    )
     tool = {"type": "function", "name": "bash", "parameters": {}, "strict": False}
 
     def run(served: Served) -> list[list[tuple[str, Any]]]:
@@ -81,13 +88,20 @@ def test_responses_too(tmp_path: Path) -> None:
     with serving(tmp_path / "one", replier=script) as served:
         told = run(served)
     (tmp_path / "two").mkdir()
-    with serving(tmp_path / "two", replier=Recording(read_sessions([str(tmp_path / "one" / "trace.jsonl")]))) as served:
+    with serving(
+        tmp_path / "two", replier=RecordedAnswers(read_sessions([str(tmp_path / "one" / "trace.jsonl")]))
+    ) as served:
         assert run(served)[:2] == told[:2]
 
 
 def test_summaries_too(tmp_path: Path) -> None:
-    turns = (Turn(text="One."), Turn(text="Two."), Turn(text="Three."), Turn(text="Four."))
-    script = Script(turn=turns, summary="All went well up to turn ${turn}.")
+    turns = (
+        ScriptedTurn(text="One."),
+        ScriptedTurn(text="Two."),
+        ScriptedTurn(text="Three."),
+        ScriptedTurn(text="Four."),
+    )
+    script = AnswerScript(turn=turns, summary="All went well up to turn ${turn}.")
 
     def run(served: Served, opening: str) -> list[str]:
         history: list[Any] = [{"role": "user", "content": opening}]
@@ -112,12 +126,12 @@ def test_summaries_too(tmp_path: Path) -> None:
     sessions = list(read_sessions([str(served.trace)]))
     for name, opening in (("two", "go"), ("three", "go on another day")):
         (tmp_path / name).mkdir()
-        with serving(tmp_path / name, replier=Recording(sessions)) as served:
+        with serving(tmp_path / name, replier=RecordedAnswers(sessions)) as served:
             assert run(served, opening)[:4] == told[:4]
 
 
 def test_a_trace_without_words_cannot_be_replayed(tmp_path: Path) -> None:
     with serving(tmp_path, replier=SCRIPT, fingerprint=True) as served:
         loop(served, "go")
-    with pytest.raises(NothingToReplay):
-        Recording(served.sessions())
+    with pytest.raises(NoRecordedAnswers):
+        RecordedAnswers(served.sessions())

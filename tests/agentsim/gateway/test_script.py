@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from agentsim.gateway.faults import Faults, parse_faults
-from agentsim.gateway.pace import Pace
+from agentsim.core.prompt import Prompt
+from agentsim.gateway.answer_pace import Pace
+from agentsim.gateway.answer_script import DEFAULT, AnswerScript, ScriptedTurn, ScriptError, load_script, parse_script
+from agentsim.gateway.injected_faults import Faults, parse_faults
 from agentsim.gateway.refusal import Refusal
-from agentsim.gateway.reply import Asked, Reply, Say, Think, Tool, Use, cut, tokens_of
-from agentsim.gateway.script import DEFAULT, Script, ScriptError, Turn, load_script, parse_script
-from agentsim.prompt import Prompt
+from agentsim.gateway.scripted_reply import ChatRequest, Say, ScriptedReply, Think, Tool, Use, cut, tokens_of
 
 TOML = """
 after = "Over."
@@ -40,8 +40,8 @@ lane = "subagent"
 """
 
 
-def asked(turn: int = 0, tools: tuple[str, ...] = ("Bash",), **more: Any) -> Asked:
-    return Asked(
+def asked(turn: int = 0, tools: tuple[str, ...] = ("Bash",), **more: Any) -> ChatRequest:
+    return ChatRequest(
         **{
             "dialect": "messages",
             "provider": "anthropic",
@@ -58,7 +58,7 @@ def asked(turn: int = 0, tools: tuple[str, ...] = ("Bash",), **more: Any) -> Ask
     )
 
 
-def words(reply: Reply) -> list[str]:
+def words(reply: ScriptedReply) -> list[str]:
     return [part.text for part in reply.parts if isinstance(part, Say)]
 
 
@@ -82,7 +82,7 @@ def test_turns_follow_the_history_and_calls_follow_the_tools_on_offer() -> None:
 
 def test_helpers_get_an_aside() -> None:
     assert words(DEFAULT.reply(asked(tools=(), purpose="helper"))) == ["ok"]
-    assert words(Script(aside="{}").reply(asked(tools=(), purpose="summary"))) == ["{}"]
+    assert words(AnswerScript(aside="{}").reply(asked(tools=(), purpose="summary"))) == ["{}"]
 
 
 def test_a_free_form_tool_gets_text() -> None:
@@ -91,14 +91,14 @@ def test_a_free_form_tool_gets_text() -> None:
     assert part == Use("toolu_agentsim000101", "patch", '{"a": 1}')
 
 
-def _free(one: Asked) -> Asked:
+def _free(one: ChatRequest) -> ChatRequest:
     import msgspec
 
     return msgspec.structs.replace(one, tools=(Tool("patch", free=True),))
 
 
 def test_padding_makes_long_replies() -> None:
-    reply = Script(turn=(Turn(text="a", pad=1000),)).reply(asked())
+    reply = AnswerScript(turn=(ScriptedTurn(text="a", pad=1000),)).reply(asked())
     assert 800 < reply.tokens < 1200
 
 
@@ -133,12 +133,12 @@ def test_files_that_are_no_scripts(tmp_path: Path) -> None:
         load_script(str(tmp_path / "bytes.toml"))
     assert caught.value.line == 2
     (tmp_path / "good.json").write_text('{"turn": [{"text": "hello"}]}')
-    assert load_script(str(tmp_path / "good.json")).turn == (Turn(text="hello"),)
+    assert load_script(str(tmp_path / "good.json")).turn == (ScriptedTurn(text="hello"),)
 
 
 def test_a_reply_is_cut_where_its_tokens_end() -> None:
     parts = (Say("word " * 100), Use("1", "Bash", {"command": "x"}))
-    whole = Reply(parts, "tool_use", tokens_of(parts, "m"))
+    whole = ScriptedReply(parts, "tool_use", tokens_of(parts, "m"))
     assert cut(whole, None, "m") is whole
     assert cut(whole, whole.tokens, "m") is whole
     short = cut(whole, 20, "m")

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentsim.gateway import anthropic_reply, chat_reply, responses_reply
-from agentsim.gateway.answer import Answer
-from agentsim.gateway.pace import Pace
-from agentsim.gateway.reply import Asked, Dialect, Part, Reply, Say, Think, Use, tokens_of
-from agentsim.prompt import Prompt
-from agentsim.session import Usage
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Usage
+from agentsim.gateway.answer_pace import Pace
+from agentsim.gateway.anthropic import messages_reply
+from agentsim.gateway.emulated_answer import EmulatedAnswer
+from agentsim.gateway.openai import chat_reply, responses_reply
+from agentsim.gateway.scripted_reply import ChatRequest, Dialect, Part, Say, ScriptedReply, Think, Use, tokens_of
 
 httpx2 = pytest.importorskip("httpx2")
 anthropic = pytest.importorskip("anthropic")
@@ -38,8 +39,8 @@ PACES = st.sampled_from([Pace(), Pace.of(0, 1000)])
 """At once, with large pieces; or paced, with small ones. Nothing sleeps here."""
 
 
-def answer(parts: list[Part], usage: Usage, pace: Pace, dialect: Dialect) -> Answer:
-    asked = Asked(
+def answer(parts: list[Part], usage: Usage, pace: Pace, dialect: Dialect) -> EmulatedAnswer:
+    asked = ChatRequest(
         dialect=dialect,
         provider="anthropic",
         model="claude-sonnet-4-6",
@@ -55,11 +56,11 @@ def answer(parts: list[Part], usage: Usage, pace: Pace, dialect: Dialect) -> Ans
         for index, part in enumerate(parts)
     )
     tokens = tokens_of(made, asked.model)
-    return Answer(
+    return EmulatedAnswer(
         id="msg_1",
         request_id="req_1",
         asked=asked,
-        reply=Reply(made, "tool_use" if any(isinstance(part, Use) for part in parts) else "end_turn", tokens),
+        reply=ScriptedReply(made, "tool_use" if any(isinstance(part, Use) for part in parts) else "end_turn", tokens),
         usage=Usage(
             fresh=usage.fresh, write_5m=usage.write_5m, write_1h=usage.write_1h, read=usage.read, output=tokens
         ),
@@ -101,10 +102,10 @@ def said(parts: list[Part], kind: type[Say] | type[Think]) -> str:
 @given(PARTS, USAGES, PACES)
 def test_messages(parts: list[Part], usage: Usage, pace: Pace) -> None:
     made = answer(parts, usage, pace, "messages")
-    Wire.data = wire(anthropic_reply.events(made))
+    Wire.data = wire(messages_reply.events(made))
     with clients()[0].messages.stream(model="m", max_tokens=1, messages=[]) as stream:
         message = stream.get_final_message()
-    whole = anthropic_reply.message(made)
+    whole = messages_reply.message(made)
     read = [block.model_dump(exclude_none=True) for block in message.content]
     assert [(b["type"], b.get("text"), b.get("thinking"), b.get("input"), b.get("name")) for b in read] == [
         (b["type"], b.get("text"), b.get("thinking"), b.get("input"), b.get("name")) for b in whole["content"]
@@ -152,6 +153,6 @@ def test_responses(parts: list[Part], usage: Usage, pace: Pace) -> None:
     assert response.usage.output_tokens == made.reply.tokens
 
 
-@pytest.mark.parametrize("render", [anthropic_reply.message, chat_reply.completion, responses_reply.response])
-def test_an_empty_reply_can_be_rendered(render: Callable[[Answer], dict[str, Any]]) -> None:
+@pytest.mark.parametrize("render", [messages_reply.message, chat_reply.completion, responses_reply.response])
+def test_an_empty_reply_can_be_rendered(render: Callable[[EmulatedAnswer], dict[str, Any]]) -> None:
     assert render(answer([], Usage(), Pace(), "messages"))["id"] == "msg_1"

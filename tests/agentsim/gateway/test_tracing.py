@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from agentsim.diagnose import diagnose
-from agentsim.gateway import tracing
-from agentsim.gateway.secrets import REMOVED, Secrets
+from agentsim.gateway import trace_writing
+from agentsim.gateway.secret_removal import REMOVED, Secrets
+from agentsim.traces.readers.agentsim1 import read_sessions
+from agentsim.traces.readers.agentsim1.trace_schema_models import accepts
 from tests.agentsim.gateway.serving import BASH, MODEL, WORDS, Served, serving
-from traces.agentsim1 import read_sessions
-from traces.agentsim1.schema import accepts
 
 pytestmark = pytest.mark.loopback
 pytest.importorskip("anthropic")
@@ -56,7 +56,7 @@ def test_each_request_can_be_read_while_the_endpoint_runs(tmp_path: Path) -> Non
 
 
 def test_many_sessions_at_once_and_other_files_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracing, "MOST_OPEN", 2)
+    monkeypatch.setattr(trace_writing, "MOST_OPEN", 2)
     (tmp_path / "trace.2.jsonl").write_text("somebody's own")
     with serving(tmp_path) as served:
         for _ in range(2):
@@ -131,8 +131,8 @@ def test_what_looks_like_a_key_is_removed_and_words_are_not() -> None:
 
 
 def test_a_disk_that_fails_is_told_and_disturbs_nobody(tmp_path: Path) -> None:
-    from agentsim.gateway.endpoint import emulated
-    from agentsim.gateway.script import DEFAULT
+    from agentsim.gateway.answer_script import DEFAULT
+    from agentsim.gateway.serve.emulated_endpoint import emulated
 
     endpoint = emulated(DEFAULT, trace=str(tmp_path / "nowhere" / "trace.jsonl"))
     with endpoint.server.beside():

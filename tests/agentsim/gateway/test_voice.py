@@ -11,9 +11,9 @@ pytest.importorskip("torch", reason="the extra 'engine' is not installed")
 pytest.importorskip("anthropic")
 pytest.importorskip("openai")
 
-from agentsim.gateway.voice import Voice
-from engine.loading import Loaded, load
-from engine.speaker import Speaker
+from agentsim.engine.model_answers import Speaker
+from agentsim.engine.model_loading import Loaded, load
+from agentsim.gateway.model_voice import Voice
 from tests.agentsim.gateway.serving import MODEL, serving
 
 pytestmark = pytest.mark.loopback
@@ -33,7 +33,7 @@ def voice(loaded: Loaded, most: int = 12) -> Voice:
 
 def expected(loaded: Loaded, text: str, tokens: int) -> str:
     """What the model says to these bytes, without an endpoint or a cache."""
-    from engine.engine import Engine
+    from agentsim.engine.inference_engine import Engine
 
     engine = Engine(loaded.model, pages=400, prefix_cache=False)
     sequence = engine.submit(list(text.encode()), tokens)
@@ -115,7 +115,7 @@ def test_the_trace_tells_what_was_measured(tiny: Loaded, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_smollm2_answers(tmp_path: Path) -> None:
-    from engine.weights.weights import WeightsError
+    from agentsim.engine.weights.weights import WeightsError
 
     try:
         loaded = load(None, threads=1)

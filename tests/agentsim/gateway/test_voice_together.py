@@ -19,14 +19,14 @@ pytest.importorskip("openai")
 
 import torch
 
-from agentsim.gateway.voice import Voice
-from engine.batch import Batch
-from engine.kv import KVPages
-from engine.loading import Loaded
-from engine.model import Model
-from engine.speaker import Speaker
-from engine.trace_tokens import Bytes
-from engine.weights.find import load_weights
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.forward_batch import Batch
+from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.model_answers import Speaker
+from agentsim.engine.model_loading import Loaded
+from agentsim.engine.trace_tokens import ByteTokens
+from agentsim.engine.weights.find_model import load_weights
+from agentsim.gateway.model_voice import Voice
 from tests.agentsim.gateway.serving import MODEL, Served, serving
 
 pytestmark = pytest.mark.loopback
@@ -37,7 +37,7 @@ NAMES = ("Ada", "Brook", "Cyrus", "Dora", "Edda", "Finn")
 TOKENS = 10
 
 
-class Gated(Model):
+class Gated(Decoder):
     """A model whose passes wait at a gate, and fail over a forbidden token. Its bits do not depend on the batch, so
     that nothing but a defect makes answers differ."""
 
@@ -59,8 +59,8 @@ class Gated(Model):
 class Counting(Speaker):
     """Counts who came."""
 
-    def __init__(self, model: Model, pages: int, most: int) -> None:
-        super().__init__(Loaded(model, Bytes(), marks=False, threads=1), pages=pages, most=most, paranoid=True)
+    def __init__(self, model: Decoder, pages: int, most: int) -> None:
+        super().__init__(Loaded(model, ByteTokens(), marks=False, threads=1), pages=pages, most=most, paranoid=True)
         self.came = 0
 
     def say(self, *given: Any) -> Any:

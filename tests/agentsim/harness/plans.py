@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentsim.harness.draws import Fixed
-from agentsim.harness.plan import SECOND, Layout, Marks, Part, Plan, Service, Source
-from agentsim.harness.sources import Script
-from agentsim.harness.steps import Call, Reply, Round, Step, User
+from agentsim.harness.agent_steps import Round, Step, ToolCall, User, WordsReply
+from agentsim.harness.plan import SECOND, Marks, Plan, PromptLayout, PromptPart, Service, StepSource
+from agentsim.harness.random_draws import Fixed
+from agentsim.harness.step_sources import ScriptedSteps
 
 START = 1_788_256_800 * SECOND  # 2026-09-01T10:00:00Z
 MODEL = "claude-opus-4-8"
 FRONT = 7_000
-LAYOUT = Layout(tools=(Part("read", 2_000), Part("edit", 3_000)), system=(Part("system", 2_000),))
+LAYOUT = PromptLayout(
+    tools=(PromptPart("read", 2_000), PromptPart("edit", 3_000)), system=(PromptPart("system", 2_000),)
+)
 
 
 def plan(*steps: Step, **more: Any) -> Plan:
     """A plan of one agent: 5,000 tokens of tools, 2,000 of system; an answer takes 2 s and 0.01 s a token."""
-    source: Source = more.pop("source", None) or Script(steps)
+    source: StepSource = more.pop("source", None) or ScriptedSteps(steps)
     given: dict[str, Any] = {
         "name": "test",
         "source": source,
@@ -36,8 +38,8 @@ def ask(tokens: int = 1_000, pause: int = 0) -> User:
 
 
 def tool_round(result: int = 1_000, tool: int = 100, took: int = 1, calls: int = 1) -> Round:
-    return Round(calls=(Call(tokens=tool, result=result, took=took * SECOND),) * calls)
+    return Round(calls=(ToolCall(tokens=tool, result=result, took=took * SECOND),) * calls)
 
 
-def answer(text: int = 100) -> Reply:
-    return Reply(text=text)
+def answer(text: int = 100) -> WordsReply:
+    return WordsReply(text=text)

@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import pytest
 
-from agentsim.harness.account import Account, spread, together
-from agentsim.harness.draws import Fixed
+from agentsim.core.sums import Sums
 from agentsim.harness.plan import SECOND, Population
-from agentsim.harness.run import simulate
-from agentsim.harness.sources import Generated
-from agentsim.harness.trials import estimate, run_trial
-from agentsim.sums import Sums
+from agentsim.harness.plan_run import simulate
+from agentsim.harness.random_draws import Fixed
+from agentsim.harness.repeated_trials import estimate, run_trial
+from agentsim.harness.step_sources import Generated
+from agentsim.harness.task_account import TaskAccount, spread, together
 from tests.agentsim.harness.plans import answer, ask, plan, tool_round
 
 
@@ -45,12 +45,12 @@ def test_few_degrees_of_freedom_take_the_wider_quantile():
 
 
 def test_cost_per_accepted_task():
-    def account(cost: int, accepted: int | None, unpriced: int = 0) -> Account:
+    def account(cost: int, accepted: int | None, unpriced: int = 0) -> TaskAccount:
         total = Sums(requests=1, cost=cost, unpriced=unpriced)
         empty = simulate(plan(ask(), answer())).account
-        return Account(
+        return TaskAccount(
             **{
-                **{name: getattr(empty, name) for name in Account.__struct_fields__},
+                **{name: getattr(empty, name) for name in TaskAccount.__struct_fields__},
                 "total": total,
                 "accepted": accepted,
             }

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from agentsim.cli import main
-from agentsim.harness.draws import Fixed
-from agentsim.harness.plan import SECOND, Harness, KeepAlive, Population
-from agentsim.harness.run import simulate
-from agentsim.harness.sources import Generated
-from scenarios.load import load
+from agentsim.harness.plan import SECOND, Harness, KeepAlivePlan, Population
+from agentsim.harness.plan_run import simulate
+from agentsim.harness.random_draws import Fixed
+from agentsim.harness.step_sources import Generated
+from agentsim.scenarios.scenario_loading import load
 from tests.agentsim.harness.plans import plan
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -64,7 +64,7 @@ def test_mechanisms_share_the_random_numbers_of_the_task():
         preset: simulate(
             plan(
                 source=Generated(turns=Fixed(4), pause=Fixed(900 * SECOND)),
-                harness=Harness(keep_alive=None if preset is None else KeepAlive(preset=preset)),
+                harness=Harness(keep_alive=None if preset is None else KeepAlivePlan(preset=preset)),
             )
         )
         for preset in (None, "keep-alive-steady")

@@ -4,8 +4,8 @@ from statistics import NormalDist, median
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentsim.harness.draws import QUANTILES, Chosen, Fixed, Uniform, _normal_quantiles, lognormal
-from agentsim.harness.streams import Stream
+from agentsim.harness.random_draws import QUANTILES, ChosenDraw, Fixed, Uniform, _normal_quantiles, lognormal
+from agentsim.harness.random_streams import Stream
 
 FIRST_SIZES = [868, 1018, 178, 1344, 1615, 209]
 """Of the stream \"sizes\" under seed 1. They change only when a draw comes to mean something else."""
@@ -64,6 +64,6 @@ def test_fixed_draws_nothing():
 
 def test_chosen_has_its_values_and_no_others():
     stream = Stream(1, "x")
-    draws = [Chosen([2, 4, 4, 8]).draw(stream) for _ in range(4_000)]
+    draws = [ChosenDraw([2, 4, 4, 8]).draw(stream) for _ in range(4_000)]
     assert set(draws) == {2, 4, 8}
     assert 1_880 < draws.count(4) < 2_120  # half of them, a standard deviation is 32

@@ -11,9 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from agentsim.backends.forgetting import ForgettingStore
-from agentsim.backends.modeled import ModeledProvider
-from agentsim.harness.draws import Fixed
+from agentsim.cache.bounded_store import ForgettingStore
+from agentsim.cache.modeled_provider import ModeledProvider
+from agentsim.cache.simulate import replay, scan
+from agentsim.core.prompt import Breakpoint
+from agentsim.core.session import Request, Row, Session
+from agentsim.harness.agent_steps import ChangeSettings, Compact, FanOut, LoadTool, Restart, Step, Wait
 from agentsim.harness.plan import (
     SECOND,
     CallStyle,
@@ -22,18 +25,15 @@ from agentsim.harness.plan import (
     Failures,
     FanOutStyle,
     Harness,
-    KeepAlive,
+    KeepAlivePlan,
     Marks,
-    Part,
     Plan,
+    PromptPart,
     ToolLoading,
 )
-from agentsim.harness.run import Simulation, simulate
-from agentsim.harness.steps import Compact, FanOut, Load, Restart, Settings, Step, Wait
-from agentsim.prices import RateCard, cost
-from agentsim.prompt import Breakpoint
-from agentsim.session import Request, Row, Session
-from agentsim.simulate import replay, scan
+from agentsim.harness.plan_run import Simulation, simulate
+from agentsim.harness.random_draws import Fixed
+from agentsim.rules.prices import RateCard, cost
 from tests.agentsim.harness.plans import answer, ask, plan, tool_round
 
 PAUSES = st.sampled_from([0, 1, 30, 200, 299, 300, 301, 1_000, 3_599, 3_700])
@@ -60,7 +60,7 @@ HARNESSES = st.builds(
     ),
     clearing=st.none() | st.builds(Clearing, trigger=st.just(40_000), keep=st.integers(0, 3), at_least=st.just(5_000)),
     keep_alive=st.none()
-    | st.sampled_from(["keep-alive-steady", "keep-alive-priced"]).map(lambda p: KeepAlive(preset=p)),
+    | st.sampled_from(["keep-alive-steady", "keep-alive-priced"]).map(lambda p: KeepAlivePlan(preset=p)),
 )
 
 FAILURES = st.none() | st.builds(
@@ -97,14 +97,14 @@ class Days(RuleBasedStateMachine):
 
     @rule(children=st.lists(st.integers(1, 500), min_size=1, max_size=4), brief=SIZES)
     def sends_subagents(self, children: list[int], brief: int) -> None:
-        step = FanOut(children=tuple(children), text=50, shared=(Part("brief", brief),), rounds=(tool_round(),))
+        step = FanOut(children=tuple(children), text=50, shared=(PromptPart("brief", brief),), rounds=(tool_round(),))
         self.steps.append(step)
         self.check()
 
     @rule(
         step=st.one_of(
-            st.integers(1, 900).map(lambda size: Load(name=f"tool {size}", tokens=size)),
-            st.sampled_from(["low", "high"]).map(lambda e: Settings(values=(("effort", f'"{e}"'),))),
+            st.integers(1, 900).map(lambda size: LoadTool(name=f"tool {size}", tokens=size)),
+            st.sampled_from(["low", "high"]).map(lambda e: ChangeSettings(values=(("effort", f'"{e}"'),))),
             PAUSES.map(lambda pause: Restart(pause=pause * SECOND, same_prefix=pause % 2 == 0)),
             PAUSES.map(lambda pause: Wait(pause * SECOND)),
             st.just(Compact()),
@@ -195,7 +195,7 @@ def check_paths(simulation: Simulation) -> None:
     """The clock and the sorted scan give the rows that the simulation had, and so does a provider that forgets."""
     session = simulation.session
     assert replay(session, ModeledProvider()).rows == scan(session, ModeledProvider()).rows == rows_of(simulation)
-    with patch("agentsim.backends.modeled.ForgettingStore", partial(ForgettingStore, least_changes=2)):
+    with patch("agentsim.cache.modeled_provider.ForgettingStore", partial(ForgettingStore, least_changes=2)):
         assert scan(session, ModeledProvider(forgets=True)).rows == rows_of(simulation)
 
 

@@ -2,20 +2,20 @@
 
 import pytest
 
-from agentsim.backends.modeled import ModeledProvider
-from agentsim.harness.plan import SECOND, Harness, KeepAlive, Marks, Plan
-from agentsim.harness.run import Simulation, simulate
-from agentsim.harness.steps import Restart, Step, Wait
-from agentsim.policies import parse
-from agentsim.session import Session
-from agentsim.simulate import scan
+from agentsim.cache.modeled_provider import ModeledProvider
+from agentsim.cache.simulate import scan
+from agentsim.core.session import Session
+from agentsim.harness.agent_steps import Restart, Step, Wait
+from agentsim.harness.plan import SECOND, Harness, KeepAlivePlan, Marks, Plan
+from agentsim.harness.plan_run import Simulation, simulate
+from agentsim.whatif.policies import parse
 from tests.agentsim.harness.plans import START, answer, ask, plan, tool_round
 
 PRESETS = ["keep-alive", "keep-alive-priced", "keep-alive-three", "keep-alive-steady", "keep-alive-hour"]
 
 
 def kept(preset: str | None, *steps: Step, ttl: int = 300) -> Plan:
-    harness = Harness(keep_alive=None if preset is None else KeepAlive(preset=preset))
+    harness = Harness(keep_alive=None if preset is None else KeepAlivePlan(preset=preset))
     return plan(*steps, harness=harness, marks=Marks(ttl=ttl))
 
 

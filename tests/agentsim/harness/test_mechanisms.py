@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from agentsim.diagnose import diagnose
-from agentsim.harness.draws import Fixed
+from agentsim.harness.agent_steps import ChangeSettings, Compact, FanOut, Restart, Tools, Wait
 from agentsim.harness.plan import (
     SECOND,
     CallStyle,
@@ -15,12 +15,12 @@ from agentsim.harness.plan import (
     Harness,
     Helper,
     Marks,
-    Part,
     Plan,
+    PromptPart,
     Service,
 )
-from agentsim.harness.run import Simulation, simulate
-from agentsim.harness.steps import Compact, FanOut, Restart, Settings, Tools, Wait
+from agentsim.harness.plan_run import Simulation, simulate
+from agentsim.harness.random_draws import Fixed
 from tests.agentsim.harness.plans import FRONT, START, answer, ask, plan, tool_round
 
 
@@ -163,9 +163,9 @@ def test_switches_of_effort_and_model():
     steps = (
         ask(),
         tool_round(),
-        Settings(values=(("effort", '"low"'),)),
+        ChangeSettings(values=(("effort", '"low"'),)),
         tool_round(),
-        Settings(model="claude-sonnet-5"),
+        ChangeSettings(model="claude-sonnet-5"),
         answer(),
     )
     simulation = simulate(plan(*steps))
@@ -176,7 +176,7 @@ def test_switches_of_effort_and_model():
     assert kinds == ["prompt_submitted", "effort_change", "model_change"]
 
 
-FAN = FanOut(children=(10, 20, 30), text=50, shared=(Part("map", 4_000),), reply=60)
+FAN = FanOut(children=(10, 20, 30), text=50, shared=(PromptPart("map", 4_000),), reply=60)
 
 
 def test_forks_share_the_parents_prompt():

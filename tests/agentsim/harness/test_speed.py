@@ -2,10 +2,10 @@
 
 import time
 
-from agentsim.harness.draws import Fixed
 from agentsim.harness.plan import SECOND, Plan, Population
-from agentsim.harness.run import simulate
-from agentsim.harness.sources import Generated
+from agentsim.harness.plan_run import simulate
+from agentsim.harness.random_draws import Fixed
+from agentsim.harness.step_sources import Generated
 from tests.agentsim.harness.plans import plan
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentsim.harness.streams import Stream, Streams
+from agentsim.harness.random_streams import Stream, Streams
 
 
 def test_splitmix_gives_its_published_numbers():

@@ -1,16 +1,18 @@
 """The conversation a harness holds: positions, messages and breakpoints after each kind of change."""
 
-from agentsim.harness.plan import Layout, Mark, Part
-from agentsim.harness.thread import Thread
-from agentsim.prompt import Prompt
+from agentsim.core.prompt import Prompt
+from agentsim.harness.conversation_thread import ConversationThread
+from agentsim.harness.plan import Mark, PromptLayout, PromptPart
 
-LAYOUT = Layout(
-    tools=(Part("read", 10), Part("edit", 20)), system=(Part("who", 30), Part("how", 40)), project=(Part("notes", 50),)
+LAYOUT = PromptLayout(
+    tools=(PromptPart("read", 10), PromptPart("edit", 20)),
+    system=(PromptPart("who", 30), PromptPart("how", 40)),
+    project=(PromptPart("notes", 50),),
 )
 
 
-def thread(*marks: Mark, ttl: int = 300) -> Thread:
-    made = Thread("main", "model", marks or ("system", "last"), ttl)
+def thread(*marks: Mark, ttl: int = 300) -> ConversationThread:
+    made = ConversationThread("main", "model", marks or ("system", "last"), ttl)
     made.open(LAYOUT)
     return made
 
@@ -49,7 +51,7 @@ def test_two_marks_on_one_block_are_one_breakpoint():
 
 def test_a_shared_brief_has_a_breakpoint_of_its_own():
     made = thread()
-    made.share("user", Part("map", 60))
+    made.share("user", PromptPart("map", 60))
     made.mark_shared()
     made.append("user", "text", 7)
     assert ends(made.request_prompt()) == [100, 210, 217]
@@ -70,7 +72,7 @@ def test_inserting_and_removing_moves_everything_behind():
     made.append("assistant", "tool_use", 1)
     made.append("user", "tool_result", 9)
     made.request_prompt()
-    made.insert("tools", Part("grep", 5), 1)
+    made.insert("tools", PromptPart("grep", 5), 1)
     assert names(made.prompt)[:4] == ["read", "grep", "edit", "who"]
     assert [made.prompt[index].message for index in range(3)] == [0, 1, 2]
     assert ends(made.request_prompt()) == [35, 105, 165]
@@ -122,8 +124,8 @@ def test_a_fork_goes_its_own_way():
 
 
 def test_blocks_of_other_lanes_are_other_content_and_named_ones_are_not():
-    one, other = Thread("a", "m", ("last",), 300), Thread("b", "m", ("last",), 300)
+    one, other = ConversationThread("a", "m", ("last",), 300), ConversationThread("b", "m", ("last",), 300)
     for made in (one, other):
-        made.share("user", Part("map", 5))
+        made.share("user", PromptPart("map", 5))
         made.append("user", "text", 5)
     assert one.request_prompt().common_length(other.request_prompt()) == 1

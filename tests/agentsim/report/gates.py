@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import msgspec
 
-from agentsim.budget.gate import Finding, Gate, Result, Trace, dearest_first, worst_first
-from agentsim.budget.limits import Limit
-from agentsim.budget.measures import Measures, measure
+from agentsim.budget.budget_gate import Gate, GateMiss, JudgedTrace, Result, dearest_first, worst_first
+from agentsim.budget.budget_limits import Limit
+from agentsim.budget.session_measures import Measures, measure
+from agentsim.core.session import Problem
+from agentsim.core.verdict import Divergence, Verdict
 from agentsim.diagnose import diagnose
-from agentsim.session import Problem
-from agentsim.verdict import Place, Verdict
 from tests.agentsim.budget.recorded import COST, after, before, budget, gate, limit
 from tests.agentsim.hostile import ATTACK
 
@@ -48,12 +48,12 @@ def hostile() -> Gate:
         kind="miss",
         cause="AS103",
         evidence="proved",
-        place=Place(section="tools", address=HOSTILE, name=HOSTILE, change="reordered"),
+        place=Divergence(section="tools", address=HOSTILE, name=HOSTILE, change="reordered"),
         lost=1,
         lost_cost=1,
         fix=HOSTILE,
     )
-    trace = Trace(path=HOSTILE, session=HOSTILE, measures=Measures(requests=1, misses=(("AS103", 1),)))
+    trace = JudgedTrace(path=HOSTILE, session=HOSTILE, measures=Measures(requests=1, misses=(("AS103", 1),)))
     results = [
         Result(
             budget=HOSTILE,
@@ -70,7 +70,7 @@ def hostile() -> Gate:
         )
         for status in ("broken", "unjudged", "held")
     ]
-    finding = Finding(
+    finding = GateMiss(
         trace=trace.key,
         path=HOSTILE,
         session=HOSTILE,
@@ -95,7 +95,7 @@ def many(count: int = 1_000) -> Gate:
     results, findings, traces = [], [], []
     for number in range(count):
         path = f"recordings/{'long/' * 20}run-{number:04}.jsonl"
-        trace = Trace(path=path, session="s", measures=Measures(requests=1, cost=number), alone=True)
+        trace = JudgedTrace(path=path, session="s", measures=Measures(requests=1, cost=number), alone=True)
         traces.append(trace)
         verdict = Verdict(request="r", kind="miss", cause="AS103", lost=number, lost_cost=number * 10**9)
         results.append(
@@ -111,7 +111,7 @@ def many(count: int = 1_000) -> Gate:
             )
         )
         findings.append(
-            Finding(
+            GateMiss(
                 trace=trace.key, path=path, session="s", number=2, verdict=verdict, file=path, line=2, blame="warning"
             )
         )

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
+from agentsim.core.session import Lane, Request, Row, Session, Source, Usage
+from agentsim.core.verdict import Divergence, Verdict
 from agentsim.diagnose import Diagnosis
-from agentsim.diagnose.totals import add_up
-from agentsim.session import Lane, Request, Row, Session, Source, Usage
-from agentsim.verdict import Place, Verdict
+from agentsim.diagnose.diagnosis_totals import add_up
 
 SECOND = 10**9
 TEN = 1_767_607_200 * SECOND  # 2026-01-05 10:00:00 UTC
@@ -49,7 +49,9 @@ MISS = Verdict(
     kind="miss",
     cause="AS101",
     evidence="proved",
-    place=Place(section="tools", block=7, address="tools[7]", name="db_query", change="inserted", after="{secret}"),
+    place=Divergence(
+        section="tools", block=7, address="tools[7]", name="db_query", change="inserted", after="{secret}"
+    ),
     expected=10_000,
     predicted=10_000,
     prediction="wrong",

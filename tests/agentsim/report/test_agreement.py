@@ -6,15 +6,15 @@ import re
 import msgspec
 import pytest
 
-from agentsim.agree import AgreedRow, Agreement, Foreseen
-from agentsim.report.agreement import write_agreement
 from agentsim.report.clean import display_width
 from agentsim.report.paper import Paper
+from agentsim.report.screen.agreement_page import write_agreement
+from agentsim.trust.agreement import AgreedRow, Foreseen, LabelAgreement
 
-EMPTY = Agreement(labelled=0, matrix=(), rows=(), exact=0, compatible=0, contradicted=0)
+EMPTY = LabelAgreement(labelled=0, matrix=(), rows=(), exact=0, compatible=0, contradicted=0)
 
 
-def agreement() -> Agreement:
+def agreement() -> LabelAgreement:
     wrong = AgreedRow(
         session="s\x1b[2J",
         request="r9",
@@ -24,7 +24,7 @@ def agreement() -> Agreement:
         grade="contradicted",
         lost=5,
     )
-    return Agreement(
+    return LabelAgreement(
         labelled=20,
         matrix=(
             ("messages_changed", "AS201", "contradicted", 1),
@@ -39,7 +39,7 @@ def agreement() -> Agreement:
     )
 
 
-def page(item: Agreement, width: int = 100) -> str:
+def page(item: LabelAgreement, width: int = 100) -> str:
     stream = io.StringIO()
     write_agreement(Paper(stream, width=width), item)
     return stream.getvalue()

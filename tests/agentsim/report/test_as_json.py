@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from agentsim.agree import AgreedRow, Agreement
-from agentsim.report.as_json import agreement_document, replay_document, summary_document, write_document
+from agentsim.report.json.canonical_json import agreement_document, replay_document, summary_document, write_document
+from agentsim.trust.agreement import AgreedRow, LabelAgreement
 from tests.agentsim.report.many import many
 from tests.agentsim.report.small import diagnosis, row, small
 
@@ -98,7 +98,7 @@ def test_an_agreement_parses() -> None:
     entry = AgreedRow(
         session="s", request="r", reason="tools_changed", kind="miss", cause="AS101", grade="exact", lost=5
     )
-    agreement = Agreement(
+    agreement = LabelAgreement(
         labelled=1,
         matrix=(("tools_changed", "AS101", "exact", 1),),
         rows=(entry,),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from agentsim.report.charts import WIDTH, Bar, columns
+from agentsim.report.web.charts import WIDTH, Bar, columns
 
 CHARACTER = 6.6
 

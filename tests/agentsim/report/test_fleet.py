@@ -11,28 +11,28 @@ from decimal import Decimal
 import msgspec
 import pytest
 
-from agentsim.fleet.figures import Figures
-from agentsim.fleet.watch import Change, Growth, Watch
+from agentsim.fleet.fleet_figures import FleetFigures
+from agentsim.fleet.regression_watch import CauseGrowth, GroupChange, Watch
+from agentsim.report.ci.prometheus import prometheus_text
 from agentsim.report.clean import display_width
-from agentsim.report.fleet import dollars, write_figures
-from agentsim.report.fleet_csv import csv_of
-from agentsim.report.html import page
+from agentsim.report.json.fleet_csv import csv_of
 from agentsim.report.paper import Paper
-from agentsim.report.prometheus import prometheus_text
-from agentsim.report.watch import write_watch
+from agentsim.report.screen.fleet_page import dollars, write_figures
+from agentsim.report.screen.watch_page import write_watch
+from agentsim.report.web.fleet_html import page
 from tests.agentsim.report.test_html import HOSTILE, figures, group, line
 
 UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 NAMES = ("keep-alive", "keep-alive-steady", "keep-alive-three", "keep-alive-hour", "keep-alive-priced")
 
 
-def text(found: Figures, width: int = 80) -> str:
+def text(found: FleetFigures, width: int = 80) -> str:
     stream = io.StringIO()
     write_figures(Paper(stream, width=width), found)
     return stream.getvalue()
 
 
-def tried(*names: str) -> Figures:
+def tried(*names: str) -> FleetFigures:
     lines = tuple(line(name, "-1829.43", 200_000) for name in names)
     return msgspec.structs.replace(figures(), policies=(*lines, line("recorded", "0", 100)))
 
@@ -99,8 +99,8 @@ def test_wide_charts_are_scrolled_on_narrow_screens_and_names_are_not_broken_by_
 
 def test_hostile_groups_stay_inert_in_gauges_and_on_the_page_of_a_watch() -> None:
     day = date(2026, 1, 5)
-    growth = Growth(cause=HOSTILE, before=0.1, last=0.2, cost=Decimal(3))
-    change = Change(
+    growth = CauseGrowth(cause=HOSTILE, before=0.1, last=0.2, cost=Decimal(3))
+    change = GroupChange(
         dimension="version",
         name=HOSTILE,
         new=True,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentsim.budget.gate import Result
+from agentsim.budget.budget_gate import Result
 from agentsim.report import gate_words
 from tests.agentsim.budget.recorded import after, budget, gate, limit
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from agentsim.report.github import MOST_OF_A_KIND, command, github_text
+from agentsim.report.ci.github_annotations import MOST_OF_A_KIND, command, github_text
 from tests.agentsim.report import gates
 
 

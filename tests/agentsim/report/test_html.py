@@ -12,16 +12,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentsim.fleet.figures import Concentration, Figures, Group, PolicyLine
-from agentsim.report.html import page
+from agentsim.fleet.fleet_figures import Concentration, FleetFigures, FleetGroup, PolicyLine
+from agentsim.report.web.fleet_html import page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOSTILE = "<script>document.title='taken'</script>\x1b]52;c;Z\x07\u202e\"'&"
 VOID = {"meta", "br", "img", "input", "hr", "link", "rect", "path", "circle"}
 
 
-def group(name: str, lost: str, **more: object) -> Group:
-    base = Group(
+def group(name: str, lost: str, **more: object) -> FleetGroup:
+    base = FleetGroup(
         name=name,
         requests=100,
         fresh=10,
@@ -52,8 +52,8 @@ def line(name: str, saving: str, seconds: float, *, best: bool = False) -> Polic
     )
 
 
-def figures(name: str = "project") -> Figures:
-    return Figures(
+def figures(name: str = "project") -> FleetFigures:
+    return FleetFigures(
         sessions=9,
         total=group("all", "12.5", cost=Decimal(80)),
         low=9.5,

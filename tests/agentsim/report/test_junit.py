@@ -10,8 +10,8 @@ import pytest
 import xmlschema
 from junitparser import Error, Failure, JUnitXml, Skipped
 
-from agentsim.budget.gate import Gate
-from agentsim.report.junit import junit_text
+from agentsim.budget.budget_gate import Gate
+from agentsim.report.ci.junit import junit_text
 from tests.agentsim.report import gates
 
 

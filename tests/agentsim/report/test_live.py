@@ -6,9 +6,9 @@ import io
 
 import pytest
 
-from agentsim.live.run import Plan
-from agentsim.report.live import write_plan
 from agentsim.report.paper import Paper
+from agentsim.report.screen.live_page import write_plan
+from agentsim.trust.live.live_run import LivePlan
 
 CENT = 10**10
 
@@ -22,7 +22,7 @@ CENT = 10**10
     ],
 )
 def test_no_prediction_stands_above_its_bound(expected: int | None, most: int | None, words: str) -> None:
-    plan = Plan(requests=(), skipped=0, tokens=9, output=1, most=most, expected=expected, predicted=(), lasts=0)
+    plan = LivePlan(requests=(), skipped=0, tokens=9, output=1, most=most, expected=expected, predicted=(), lasts=0)
     stream = io.StringIO()
     write_plan(Paper(stream, width=140), plan, "host", "0 s")
     assert words in stream.getvalue()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from agentsim.report.markdown import MARKER, escape, markdown_text
+from agentsim.report.ci.pull_request_comment import MARKER, escape, markdown_text
 from tests.agentsim.report import gates
 
 PARSER = MarkdownIt("gfm-like", {"linkify": False})

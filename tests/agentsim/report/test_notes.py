@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from agentsim.cli import main
+from agentsim.core.session import Problem
 from agentsim.report.exits import ExitCode
 from agentsim.report.notices import tell_problems
-from agentsim.session import Problem
+from agentsim.traces.format_registry import read
+from agentsim.traces.readers import agentsim1
 from tests.traces.captures import jsonl
-from traces import agentsim1
-from traces.formats import read
 
 TRAJECTORY = {
     "trajectory": [],

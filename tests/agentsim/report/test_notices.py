@@ -5,10 +5,10 @@ import itertools
 
 import pytest
 
+from agentsim.core.session import Accounting, Problem
 from agentsim.report.exits import ExitCode, Failure
 from agentsim.report.notices import complain, tell_problems
-from agentsim.report.progress import Progress
-from agentsim.session import Accounting, Problem
+from agentsim.report.progress import ProgressBar
 
 
 class Terminal(io.StringIO):
@@ -47,7 +47,7 @@ def test_a_bar_is_drawn_for_a_person_and_erased(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("agentsim.report.progress.time.monotonic", lambda: next(moments))
     monkeypatch.setenv("NO_COLOR", "1")
     stream = Terminal()
-    with Progress("reading", stream) as bar:
+    with ProgressBar("reading", stream) as bar:
         bar(1, 2)
         bar(0, 0)
     # Half of thirty cells.
@@ -57,7 +57,7 @@ def test_a_bar_is_drawn_for_a_person_and_erased(monkeypatch: pytest.MonkeyPatch)
 def test_short_work_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agentsim.report.progress.time.monotonic", lambda: 1.0)
     stream = Terminal()
-    with Progress("reading", stream) as bar:
+    with ProgressBar("reading", stream) as bar:
         bar(1, 2)
     assert stream.getvalue() == ""
 
@@ -66,6 +66,6 @@ def test_nobody_watches_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = itertools.count(step=1.0)
     monkeypatch.setattr("agentsim.report.progress.time.monotonic", lambda: next(moments))
     stream = io.StringIO()
-    with Progress("reading", stream) as bar:
+    with ProgressBar("reading", stream) as bar:
         bar(1, 2)
     assert stream.getvalue() == ""

@@ -6,13 +6,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 MAY_WRITE = {
     "agentsim/report/paper.py": "the sink",
-    "agentsim/report/as_json.py": "JSON, which is ASCII",
+    "agentsim/report/json/canonical_json.py": "JSON, which is ASCII",
     "agentsim/report/progress.py": "the bar, whose label is cleaned",
     "agentsim/report/output.py": "formats that clean what they hold: JUnit, SARIF, annotations, Markdown",
-    "agentsim/report/perfetto.py": "JSON, which is ASCII",
+    "agentsim/report/json/perfetto.py": "JSON, which is ASCII",
     "agentsim/cli.py": "the help and a newline",
     "agentsim/commands/completion.py": "a script of click's",
-    "agentsim/commands/schema.py": "a schema of our own, in ASCII",
+    "agentsim/commands/trace_schema.py": "a schema of our own, in ASCII",
 }
 SOURCES = [
     path for folder in ("agentsim/report", "agentsim/commands") for path in sorted((ROOT / folder).glob("*.py"))

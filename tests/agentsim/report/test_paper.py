@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agentsim.report.clean import display_width
 from agentsim.report.paper import Paper, Span, Style, span_width, wants_colour, wrap
-from agentsim.report.table import Column, Layout, write_table
+from agentsim.report.table import TableColumn, TableLayout, write_table
 
 
 class Terminal(io.StringIO):
@@ -87,13 +87,18 @@ def test_wrapped_lines_fit_and_lose_no_word(texts: list[str], width: int) -> Non
     assert everything.replace(" ", "") == "".join(clean(text) for text in texts).replace(" ", "")
 
 
-COLUMNS = [Column("#"), Column("long name", "<", 9, 6), Column("minor", ">", 1), Column("major", ">", 5)]
+COLUMNS = [
+    TableColumn("#"),
+    TableColumn("long name", "<", 9, 6),
+    TableColumn("minor", ">", 1),
+    TableColumn("major", ">", 5),
+]
 ROWS: list[list[Span]] = [["1", "a name that goes on", "12,345", "678"], ["2", "東京", "1", "2"]]
 
 
 def test_minor_columns_give_way_first_and_then_the_long_one_shrinks() -> None:
     def shown(width: int) -> list[str]:
-        return [COLUMNS[i].title for i in Layout(COLUMNS, ROWS, width).shown]
+        return [COLUMNS[i].title for i in TableLayout(COLUMNS, ROWS, width).shown]
 
     # Natural widths: 1 + 19 + 6 + 5, and three gaps of 2, make 37; the long column shrinks to its title, 9: 27.
     assert shown(37) == ["#", "long name", "minor", "major"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agentsim.harness.run import Simulation, simulate
-from agentsim.report.perfetto import write_perfetto
-from scenarios.load import load
+from agentsim.harness.plan_run import Simulation, simulate
+from agentsim.report.json.perfetto import write_perfetto
+from agentsim.scenarios.scenario_loading import load
 
 PHASES = {"M", "X", "i", "s", "f"}
 

@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agentsim.report.plots import short, svg
-from engine.lab.experiment import BarPlot, LinePlot, Series
+from agentsim.engine.lab.experiment import BarPlot, LinePlot, Series
+from agentsim.report.web.plots import short, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

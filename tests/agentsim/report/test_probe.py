@@ -6,27 +6,27 @@ import io
 
 import pytest
 
-from agentsim.probe.asking import Answered
-from agentsim.probe.bench import Predicted, Step
-from agentsim.probe.four import NAMES
+from agentsim.core.session import Usage
 from agentsim.report.clean import display_width
 from agentsim.report.paper import Paper
-from agentsim.report.probe import write_steps
-from agentsim.session import Usage
+from agentsim.report.screen.probe_page import write_steps
+from agentsim.trust.probe.four_request_probe import NAMES
+from agentsim.trust.probe.probe_bench import PredictedUsage, ProbeStep
+from agentsim.trust.probe.probe_questions import ProbeAnswer
 
 USAGE = Usage(fresh=11, read=0, write_5m=2_704, write_1h=0, output=96)
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_requests_are_called_as_the_documentation_calls_them(width: int) -> None:
-    answered = Answered(id="x", start=0, first_token=1, end=2, usage=USAGE)
+    answered = ProbeAnswer(id="x", start=0, first_token=1, end=2, usage=USAGE)
     steps = [
-        Step(
+        ProbeStep(
             experiment="four requests",
             number=number,
             name=name,
             answered=answered,
-            predicted=Predicted(read=0, write=2_704),
+            predicted=PredictedUsage(read=0, write=2_704),
             holds=number != 4,
         )
         for number, name in enumerate(NAMES, 1)

@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from agentsim.core.session import Event, Lane
+from agentsim.core.verdict import Verdict
 from agentsim.diagnose import Diagnosis
 from agentsim.report.clean import display_width
 from agentsim.report.paper import Paper
-from agentsim.report.replay import bar, gaps_in_lanes, write_replay
-from agentsim.report.words import lane_names
-from agentsim.session import Event, Lane
-from agentsim.verdict import Verdict
+from agentsim.report.screen.replay_page import bar, gaps_in_lanes, write_replay
+from agentsim.report.verdict_words import lane_names
 from tests.agentsim.report.small import MISS, diagnosis, row, small
 
 GOLDEN = Path(__file__).parent / "golden"

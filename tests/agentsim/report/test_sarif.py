@@ -9,8 +9,8 @@ from urllib.parse import unquote
 import pytest
 from pydantic import ValidationError
 
-from agentsim.diagnose.causes import cause
-from agentsim.report.sarif import sarif_document, sarif_text
+from agentsim.diagnose.cause_registry import cause
+from agentsim.report.ci.sarif import sarif_document, sarif_text
 from tests.agentsim.report import gates
 
 model: Any = import_module("pydantic_sarif.model")  # it has no types of its own

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from agentsim.fleet.summary import Summary
 from agentsim.report.clean import display_width
 from agentsim.report.paper import Paper
-from agentsim.report.summary import write_summary
-from agentsim.summary import Summary
+from agentsim.report.screen.summary_page import write_summary
 from tests.agentsim.report.many import many
 
 GOLDEN = Path(__file__).parent / "golden"

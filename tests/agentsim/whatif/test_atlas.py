@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import pytest
 
+from agentsim.core.hit_rate import hit_rate
 from agentsim.diagnose import diagnose
-from agentsim.hit_rate import hit_rate
-from agentsim.policies import parse
-from agentsim.whatif.compare import compare, tool_choice_alternatives
-from agentsim.whatif.savings import savings
-from tests.agentsim.policies.small import rows, under
-from traces.samples.make_atlas import atlas_session, usage_session
+from agentsim.traces.samples.make_atlas import atlas_session, usage_session
+from agentsim.whatif.comparison import compare, tool_choice_alternatives
+from agentsim.whatif.fix_savings import savings
+from agentsim.whatif.policies import parse
+from tests.agentsim.whatif.policies.small import rows, under
 
 MICRO = 10**6
 WRITE, READ = Fraction(5, 4), Fraction(1, 10)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from agentsim.money import dollars
-from agentsim.policies import NAMES, parse
-from agentsim.policies.break_even import hour_costs_more
-from agentsim.prices import default_book
-from agentsim.prompt import Block
-from agentsim.session import Request, Session
-from agentsim.whatif.compare import compare
-from tests.agentsim.policies.small import HEAD, MINUTE, block, request, rows, saves, session, split, under
+from agentsim.core.money import dollars
+from agentsim.core.prompt import Block
+from agentsim.core.session import Request, Session
+from agentsim.rules.prices import default_book
+from agentsim.whatif.comparison import compare
+from agentsim.whatif.policies import NAMES, parse
+from agentsim.whatif.policies.break_even import hour_costs_more
+from tests.agentsim.whatif.policies.small import HEAD, MINUTE, block, request, rows, saves, session, split, under
 
 MICRO = 10**6
 

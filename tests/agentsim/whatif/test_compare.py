@@ -13,15 +13,15 @@ import msgspec
 import pytest
 
 import agentsim
-from agentsim.policies import Policy, PolicyError, every_policy, parse
-from agentsim.policies.rewriting import each
-from agentsim.prompt import Breakpoint
-from agentsim.session import Request, Session, Usage
-from agentsim.whatif.calibration import Calibration
-from agentsim.whatif.compare import compare
-from tests.agentsim.policies.small import HEAD, MINUTE, block, request, session
-from traces.samples.make_atlas import atlas_session
-from traces.samples.make_claude_code import session as claude_code_sample
+from agentsim.core.prompt import Breakpoint
+from agentsim.core.session import Request, Session, Usage
+from agentsim.traces.samples.make_atlas import atlas_session
+from agentsim.traces.samples.make_claude_code import session as claude_code_sample
+from agentsim.whatif.comparison import compare
+from agentsim.whatif.policies import Policy, PolicyError, every_policy, parse
+from agentsim.whatif.policies.session_rewriting import each
+from agentsim.whatif.reproduction import Calibration
+from tests.agentsim.whatif.policies.small import HEAD, MINUTE, block, request, session
 
 SAMPLE = Path(__file__).resolve().parents[3] / "traces" / "samples" / "atlas-14.jsonl"
 
@@ -189,7 +189,7 @@ def test_it_is_fast(file: str, seconds: float, shared_data: Path) -> None:
     if file == "atlas":
         given = [atlas_session()]
     else:
-        from traces.claude_code import read_sessions
+        from agentsim.traces.readers.claude_code import read_sessions
 
         given = read_sessions([str(shared_data / "claude-code" / "oh-my-posh__opus5-1h-fork-6b6f4218.part1of2.jsonl")])
         assert len(given[0].requests) > 500

@@ -6,12 +6,12 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentsim.policies import every_policy
-from agentsim.prompt import Block, Breakpoint, Prompt
-from agentsim.session import Lane, Request, Session, Usage
-from agentsim.whatif.compare import compare
-from agentsim.whatif.simulation import CannotSimulate
-from tests.agentsim.policies.small import TEN, block, tool
+from agentsim.core.prompt import Block, Breakpoint, Prompt
+from agentsim.core.session import Lane, Request, Session, Usage
+from agentsim.whatif.comparison import compare
+from agentsim.whatif.policies import every_policy
+from agentsim.whatif.policy_simulation import CannotSimulate
+from tests.agentsim.whatif.policies.small import TEN, block, tool
 
 COUNTS = st.one_of(st.none(), st.sampled_from([0, 1, 20_000, 10**15]))
 TIMES = st.one_of(st.none(), st.sampled_from([0, TEN, TEN + 1, TEN + 400 * 10**9, 10**20, -(10**18)]))

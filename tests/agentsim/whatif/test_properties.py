@@ -6,12 +6,12 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentsim.policies import NAMES, Policy, every_policy, policy
-from agentsim.prompt import Block, Prompt
-from agentsim.session import Request, Session
-from agentsim.whatif.compare import compare
-from agentsim.whatif.simulation import in_order
-from tests.agentsim.policies.small import block, request, rows, session, tool
+from agentsim.core.prompt import Block, Prompt
+from agentsim.core.session import Request, Session
+from agentsim.whatif.comparison import compare
+from agentsim.whatif.policies import NAMES, Policy, every_policy, policy
+from agentsim.whatif.policy_simulation import in_order
+from tests.agentsim.whatif.policies.small import block, request, rows, session, tool
 
 FORCED = (("tool_choice", '{"name":"t","type":"tool"}'),)
 LOW = (("effort", '"low"'),)

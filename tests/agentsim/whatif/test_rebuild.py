@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from agentsim.backends.modeled import ModeledProvider
+from agentsim.cache.modeled_provider import ModeledProvider
+from agentsim.cache.simulate import scan
+from agentsim.core.session import Session
 from agentsim.diagnose import diagnose
-from agentsim.session import Session
-from agentsim.simulate import scan
-from agentsim.whatif.rebuild import rebuild
-from traces.claude_code import read_sessions
-from traces.samples.make_claude_code import session as sample
+from agentsim.traces.readers.claude_code import read_sessions
+from agentsim.traces.samples.make_claude_code import session as sample
+from agentsim.whatif.rebuilt_prompts import rebuild
 
 
 def reproduced(session: Session) -> tuple[int, int]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from agentsim.core.session import Session
 from agentsim.diagnose import diagnose
-from agentsim.diagnose.causes import CAUSES
-from agentsim.policies import NAMES
-from agentsim.session import Session
-from agentsim.whatif.savings import FIXES, savings, with_savings
-from tests.agentsim.policies.small import HEAD, MINUTE, block, request, session
+from agentsim.diagnose.cause_registry import CAUSES
+from agentsim.whatif.fix_savings import FIXES, savings, with_savings
+from agentsim.whatif.policies import NAMES
+from tests.agentsim.whatif.policies.small import HEAD, MINUTE, block, request, session
 
 FORCED = (("tool_choice", '{"name":"submit","type":"tool"}'),)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.lab.drafts import ModelDraft, NGramDraft, ngram_proposal, truncated
-from engine.lab.rollback import round_on_pages, undone, verify, ways_back
-from engine.lab.speculation import CANDIDATES, generate
-from engine.lab.writer import Writer, room
-from engine.model import Model
-from engine.weights.tiny import tiny_weights
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.lab.drafts import ModelDraft, NGramDraft, ngram_proposal, truncated
+from agentsim.engine.lab.rollback import round_on_pages, undone, verify, ways_back
+from agentsim.engine.lab.speculation import CANDIDATES, generate
+from agentsim.engine.lab.writer import PageWriter, room
+from agentsim.engine.weights.tiny import tiny_weights
 
 torch.set_num_threads(1)
 
@@ -42,13 +42,13 @@ def test_a_round_commits_one_more_than_has_keys_and_values() -> None:
 
 
 def test_everything_or_nothing_accepted() -> None:
-    model = Model(tiny_weights(), torch.float64)
+    model = Decoder(tiny_weights(), torch.float64)
     kv, tables = room(model, 2, 40)
-    plain = Writer(model, kv, tables[0])
+    plain = PageWriter(model, kv, tables[0])
     plain.feed([5, 6, 7], logits=0)
     a, b, c = plain.generate(8, 3)
     for candidates, accepted, added in (([a, b], 2, c), ([a + 1], 0, a), ([], 0, a)):
-        writer = Writer(model, kv, tables[1])
+        writer = PageWriter(model, kv, tables[1])
         writer.feed([5, 6, 7], logits=0)
         done = verify(writer, 8, candidates)
         assert (done.accepted, done.added) == (accepted, added)
@@ -68,10 +68,10 @@ def test_matrices_go_back_by_copies_only() -> None:
 @pytest.mark.parametrize("draft", ["none", "ngram", "one layer", "two layers", "the model itself"])
 def test_drafts_leave_the_tokens_of_ordinary_generation(draft: str) -> None:
     weights = tiny_weights()
-    model = Model(weights, torch.float64)
+    model = Decoder(weights, torch.float64)
     prompt = [7, 8, 9, 7, 8, 9, 7]
     plain, kv = [], room(model, 1, 60)
-    writer = Writer(model, kv[0], kv[1][0])
+    writer = PageWriter(model, kv[0], kv[1][0])
     writer.feed(prompt[:-1], logits=0)
     plain = writer.generate(prompt[-1], 24)
     made: NGramDraft | ModelDraft | None = None
@@ -91,9 +91,9 @@ def test_drafts_leave_the_tokens_of_ordinary_generation(draft: str) -> None:
 
 
 def test_scores_only_where_they_are_needed() -> None:
-    model = Model(tiny_weights(), torch.float64)
+    model = Decoder(tiny_weights(), torch.float64)
     kv, tables = room(model, 1, 40)
-    writer = Writer(model, kv, tables[0])
+    writer = PageWriter(model, kv, tables[0])
     # five known tokens: only what follows the last of them is asked for
     assert writer.feed([1, 2, 3, 4, 5]).shape == (1, model.config.vocab)
     # a token to go on from and four candidates: what follows each of the five

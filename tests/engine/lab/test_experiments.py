@@ -8,21 +8,21 @@ import re
 import pytest
 import torch
 
-from engine.lab.experiment import (
-    Agreement,
+from agentsim.engine.lab.experiment import (
     Experiment,
-    Figure,
+    FigureAgreement,
     Findings,
     Holds,
+    LabSettings,
     LinePlot,
+    MeasuredFigure,
     Published,
-    Settings,
-    Table,
+    ResultTable,
     agreement,
 )
-from engine.lab.registry import EXPERIMENTS, load
+from agentsim.engine.lab.experiment_registry import EXPERIMENTS, load
 
-BRIEF = Settings(brief=True, weights="tiny")
+BRIEF = LabSettings(brief=True, weights="tiny")
 
 
 @pytest.fixture(scope="module", params=list(EXPERIMENTS))
@@ -45,7 +45,7 @@ def test_every_published_figure_is_found_and_none_differs(done: tuple[Experiment
     wrong = {
         name: (values[name], published.value)
         for name, published in experiment.published.items()
-        if agreement(values[name], published) is Agreement.DIFFERS
+        if agreement(values[name], published) is FigureAgreement.DIFFERS
     }
     assert not wrong
 
@@ -77,7 +77,7 @@ def test_no_figure_hangs_on_the_seed(name: str, seed: int) -> None:
     found = experiment.run(dataclasses.replace(BRIEF, seed=seed))
     for figure in found.figures:
         published = experiment.published.get(figure.name)
-        assert agreement(figure.value, published) is not Agreement.DIFFERS, figure
+        assert agreement(figure.value, published) is not FigureAgreement.DIFFERS, figure
 
 
 def test_the_same_seed_gives_the_same_figures() -> None:
@@ -86,7 +86,7 @@ def test_the_same_seed_gives_the_same_figures() -> None:
 
 
 def test_results_cannot_be_changed() -> None:
-    figure = Figure("a", 1)
+    figure = MeasuredFigure("a", 1)
     with pytest.raises(dataclasses.FrozenInstanceError):
         figure.value = 2  # type: ignore[misc]
     assert isinstance(load("latent").run(BRIEF).figures, tuple)
@@ -94,7 +94,7 @@ def test_results_cannot_be_changed() -> None:
 
 def test_a_row_has_a_cell_for_each_column() -> None:
     with pytest.raises(ValueError, match="a row of 1 cells under 2 columns"):
-        Table("t", ("a", "b"), (("x",),))
+        ResultTable("t", ("a", "b"), (("x",),))
 
 
 def test_an_unknown_name_is_refused() -> None:
@@ -105,17 +105,17 @@ def test_an_unknown_name_is_refused() -> None:
 @pytest.mark.parametrize(
     ("measured", "published", "verdict"),
     [
-        (32, Published(32), Agreement.SAME),
-        (31, Published(32), Agreement.DIFFERS),
-        (0.7236, Published(0.724, Holds.CLOSELY, 0.0005), Agreement.SAME),
-        (0.7234, Published(0.724, Holds.CLOSELY, 0.0005), Agreement.DIFFERS),
-        (9e-16, Published(1e-15, Holds.AT_MOST), Agreement.SAME),
-        (2e-15, Published(1e-15, Holds.AT_MOST), Agreement.DIFFERS),
-        (None, Published(1.0, Holds.CLOSELY, 1.0), Agreement.DIFFERS),
-        (float("nan"), Published(1.0, Holds.AT_MOST), Agreement.DIFFERS),
-        (5, Published(95, Holds.MACHINE), Agreement.MACHINE),
-        (5, None, Agreement.UNPUBLISHED),
+        (32, Published(32), FigureAgreement.SAME),
+        (31, Published(32), FigureAgreement.DIFFERS),
+        (0.7236, Published(0.724, Holds.CLOSELY, 0.0005), FigureAgreement.SAME),
+        (0.7234, Published(0.724, Holds.CLOSELY, 0.0005), FigureAgreement.DIFFERS),
+        (9e-16, Published(1e-15, Holds.AT_MOST), FigureAgreement.SAME),
+        (2e-15, Published(1e-15, Holds.AT_MOST), FigureAgreement.DIFFERS),
+        (None, Published(1.0, Holds.CLOSELY, 1.0), FigureAgreement.DIFFERS),
+        (float("nan"), Published(1.0, Holds.AT_MOST), FigureAgreement.DIFFERS),
+        (5, Published(95, Holds.MACHINE), FigureAgreement.MACHINE),
+        (5, None, FigureAgreement.UNPUBLISHED),
     ],
 )
-def test_comparisons(measured: float | None, published: Published | None, verdict: Agreement) -> None:
+def test_comparisons(measured: float | None, published: Published | None, verdict: FigureAgreement) -> None:
     assert agreement(measured, published) is verdict

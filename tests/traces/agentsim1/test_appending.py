@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentsim.session import Event, Session
-from traces.agentsim1 import fingerprint, lines, read_sessions
-from traces.agentsim1.appending import Appender, Blinding
-from traces.formats import read
+from agentsim.core.session import Event, Session
+from agentsim.traces.format_registry import read
+from agentsim.traces.readers.agentsim1 import fingerprint, lines, read_sessions
+from agentsim.traces.readers.agentsim1.trace_appending import Appender, Blinding
 
 KEY = bytes(range(32))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agentsim.diagnose import diagnose
-from traces.agentsim1 import fingerprint, read_sessions, write
-from traces.formats import read
+from agentsim.traces.format_registry import read
+from agentsim.traces.readers.agentsim1 import fingerprint, read_sessions, write
 
 SAMPLES = Path(__file__).resolve().parents[3] / "traces" / "samples"
 

@@ -8,20 +8,10 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from agentsim.prompt import Block, Breakpoint, Prompt
-from agentsim.session import (
-    Accounting,
-    Event,
-    Lane,
-    Problem,
-    ProviderDiagnosis,
-    Request,
-    Session,
-    Source,
-    Usage,
-)
+from agentsim.core.prompt import Block, Breakpoint, Prompt
+from agentsim.core.session import Accounting, Event, Lane, Problem, ProviderDiagnosis, Request, Session, Source, Usage
+from agentsim.traces.readers.agentsim1 import fingerprint, fingerprints, is_keyed, write
 from tests.traces.sessions import sessions, text_block
-from traces.agentsim1 import fingerprint, fingerprints, is_keyed, write
 
 KEY = bytes(range(32))
 OTHER_KEY = bytes(range(1, 33))

@@ -8,12 +8,13 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from agentsim.prompt import Prompt
-from agentsim.session import Accounting, Lane, Problem, Request, Session, Source
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Accounting, Lane, Problem, Request, Session, Source
+from agentsim.core.strict_decoding import BadRow
+from agentsim.traces.hostile_records import TraceError
+from agentsim.traces.readers.agentsim1 import lines, read_sessions, write
+from agentsim.traces.readers.agentsim1.trace_wire import nanoseconds, seconds
 from tests.traces.sessions import sessions, text_block
-from traces.agentsim1 import lines, read_sessions, write
-from traces.agentsim1.wire import nanoseconds, seconds
-from traces.records import BadRow, TraceError
 
 
 def written(*parts, **options):

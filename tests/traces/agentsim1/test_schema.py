@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from agentsim.core.strict_decoding import BadRow, decode
+from agentsim.traces.readers.agentsim1 import lines
+from agentsim.traces.readers.agentsim1.trace_schema_models import accepts, schema
+from agentsim.traces.readers.agentsim1.trace_wire import KINDS, ROWS
 from tests.traces.sessions import sessions
-from traces.agentsim1 import lines
-from traces.agentsim1.schema import accepts, schema
-from traces.agentsim1.wire import KINDS, ROWS
-from traces.records import BadRow, decode
 
 SAMPLES = Path(__file__).resolve().parents[3] / "traces" / "samples"
 

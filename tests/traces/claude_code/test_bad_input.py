@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agentsim.session import Session
-from traces.claude_code import read_sessions
-from traces.claude_code.files import look_at
-from traces.claude_code.scan import scan
-from traces.records import REMEDIES
-from traces.samples.claude_log import ClaudeLog, turns
+from agentsim.core.session import Session
+from agentsim.traces.hostile_records import REMEDIES
+from agentsim.traces.readers.claude_code import read_sessions
+from agentsim.traces.readers.claude_code.claude_files import look_at
+from agentsim.traces.readers.claude_code.claude_scan import scan
+from agentsim.traces.samples.claude_log import ClaudeLog, turns
 
 
 def healthy() -> list[str]:

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from traces import claude_code
-from traces.claude_code import growing
-from traces.claude_code.growing import Growing
-from traces.claude_code.scan import scan_blocks
+from agentsim.traces.readers import claude_code
+from agentsim.traces.readers.claude_code import claude_growing
+from agentsim.traces.readers.claude_code.claude_growing import GrowingClaudeLogs
+from agentsim.traces.readers.claude_code.claude_scan import scan_blocks
 
 SAMPLE = Path(__file__).parents[3] / "traces" / "samples" / "claude-code.jsonl"
 
 
-def both(paths: list[str], grown: Growing) -> tuple[object, object]:
+def both(paths: list[str], grown: GrowingClaudeLogs) -> tuple[object, object]:
     problems: tuple[list[Any], list[Any]] = ([], [])
     return (
         (claude_code.read_sessions(paths, problems[0], grown), problems[0]),
@@ -109,7 +109,7 @@ def test_the_same_after_each_piece(tmp_path: Path, lines: list[str], cuts: list[
         places |= {place + 1 for place, byte in enumerate(data) if byte == ord("\n")}
     log = tmp_path / "s1.jsonl"
     log.write_bytes(b"")
-    grown = Growing()
+    grown = GrowingClaudeLogs()
     begin = 0
     for end in sorted(places):
         with log.open("ab") as file:
@@ -122,7 +122,7 @@ def test_the_same_after_each_piece(tmp_path: Path, lines: list[str], cuts: list[
 def test_a_real_log_line_by_line_and_half_lines(tmp_path):
     log, agent = tmp_path / "session.jsonl", tmp_path / "session" / "subagents" / "agent-1.jsonl"
     agent.parent.mkdir(parents=True)
-    grown = Growing()
+    grown = GrowingClaudeLogs()
     lines = SAMPLE.read_bytes().splitlines(keepends=True)
     for number, line in enumerate(lines):
         half = len(line) // 2
@@ -148,7 +148,7 @@ def scanned(monkeypatch) -> list[int]:
         sizes.append(sum(block.size for block in blocks))
         return scan_blocks(unit, index, blocks, before)
 
-    monkeypatch.setattr(growing, "scan_blocks", spy)
+    monkeypatch.setattr(claude_growing, "scan_blocks", spy)
     return sizes
 
 
@@ -156,7 +156,7 @@ def test_only_what_was_appended_is_read(tmp_path, scanned):
     log = tmp_path / "session.jsonl"
     lines = SAMPLE.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:-1]))
-    grown = Growing()
+    grown = GrowingClaudeLogs()
     claude_code.read_sessions([str(log)], [], grown)
     with log.open("ab") as file:
         file.write(lines[-1])
@@ -172,7 +172,7 @@ def test_another_file_that_differs_little(tmp_path):
     log, next_log = tmp_path / "session.jsonl", tmp_path / "next.jsonl"
     text = SAMPLE.read_bytes()
     log.write_bytes(text)
-    grown = Growing()
+    grown = GrowingClaudeLogs()
     claude_code.read_sessions([str(log)], [], grown)
     step = (len(text) - 256) // 8
     found = [match for match in re.finditer(rb'"output_tokens":[1-8]', text) if 300 < match.end() % step < step - 300]
@@ -189,7 +189,7 @@ def test_a_file_that_did_anything_but_grow_is_read_anew(tmp_path, change):
     log = tmp_path / "session.jsonl"
     lines = SAMPLE.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:-4]))
-    grown = Growing()
+    grown = GrowingClaudeLogs()
     claude_code.read_sessions([str(log)], [], grown)
     middle, last = (line.replace(b'"output_tokens":', b'"output_tokens":1') for line in (lines[20], lines[-5]))
     text = {
@@ -217,7 +217,7 @@ def test_packed_logs_and_conversations_of_several_files(tmp_path):
     packed.write_bytes(gzip.compress(SAMPLE.read_bytes()))
     one.write_bytes(b"".join(lines[:20]))
     other.write_bytes(b"".join(lines[20:-3]))
-    grown = Growing()
+    grown = GrowingClaudeLogs()
     for line in lines[-3:]:
         for paths in ([packed], [one, other], [one]):
             kept, anew = both([str(path) for path in paths], grown)

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentsim.session import Session
-from traces.claude_code import detect, read_sessions
-from traces.samples.claude_log import ClaudeLog, stamp, turns
-from traces.stamps import nanoseconds
+from agentsim.core.session import Session
+from agentsim.traces.readers.claude_code import detect, read_sessions
+from agentsim.traces.samples.claude_log import ClaudeLog, stamp, turns
+from agentsim.traces.time_stamps import nanoseconds
 
 
 def read_one(*paths: Path) -> Session:

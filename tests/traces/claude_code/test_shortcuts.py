@@ -12,8 +12,8 @@ import msgspec
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from traces.claude_code.scan import scan
-from traces.claude_code.unit import Unit
+from agentsim.traces.readers.claude_code.claude_conversation import ClaudeConversation
+from agentsim.traces.readers.claude_code.claude_scan import scan
 
 USER_INSIDE = {"type": "tool_use", "id": "toolu_1", "name": "x", "input": {"type": "user", "usage": {}}}
 ASSISTANT_INSIDE = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "assistant", "usage": {}}]}
@@ -52,7 +52,7 @@ lines = st.tuples(
 )
 
 
-def content(unit: Unit) -> tuple[object, ...]:
+def content(unit: ClaudeConversation) -> tuple[object, ...]:
     calls = [msgspec.structs.replace(call, position=0) for call in unit.calls]
     told = [msgspec.structs.asdict(call) for call in calls]
     counts = (unit.rows, unit.duplicate, unit.not_billable, unit.skipped)
@@ -93,8 +93,8 @@ def test_a_users_line_that_was_cut_is_told(tmp_path: Path) -> None:
 def test_small_files_are_kept_whole_and_others_are_not(tmp_path: Path, monkeypatch) -> None:
     import functools
 
-    from traces.claude_code import scan as module
-    from traces.lines import read_blocks
+    from agentsim.traces.log_lines import read_blocks
+    from agentsim.traces.readers.claude_code import claude_scan as module
 
     text = "\n".join(
         json.dumps(line(number, "call", uuid(50), PLAIN, 0, 1), separators=(",", ":")) for number in range(9)

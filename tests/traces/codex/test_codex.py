@@ -9,12 +9,12 @@ import sys
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
-from agentsim.session import Usage
+from agentsim.core.session import Usage
+from agentsim.traces.format_registry import detect
+from agentsim.traces.readers import codex
 from tests.traces.codex.rollouts import BASE, RolloutFile, three_calls
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-from traces import codex
-from traces.formats import detect
 
 SECOND = 10**9
 
@@ -256,6 +256,6 @@ def test_real_rollouts_add_up(shared_data, names, requests, total, read_share):
 
 
 def test_nothing_heavy_is_imported():
-    code = "import sys, traces.codex; print(*sorted(sys.modules))"
+    code = "import sys, agentsim.traces.readers.codex; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"traces.codex.rollout", "pydantic", "sqlite3"} & set(loaded)
+    assert not {"agentsim.traces.readers.codex.codex_rollout", "pydantic", "sqlite3"} & set(loaded)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agentsim.backends.modeled import ModeledProvider
-from agentsim.simulate import replay
-from traces.agentsim1 import read_sessions, write
-from traces.samples import make_atlas
-from traces.samples.make_atlas import ROWS, atlas_session, usage_session
+from agentsim.cache.modeled_provider import ModeledProvider
+from agentsim.cache.simulate import replay
+from agentsim.traces.readers.agentsim1 import read_sessions, write
+from agentsim.traces.samples import make_atlas
+from agentsim.traces.samples.make_atlas import ROWS, atlas_session, usage_session
 
 FOLDER = Path(make_atlas.__file__).parent
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agentsim.backends.modeled import ModeledProvider
-from agentsim.simulate import replay
-from traces.agentsim1 import lines
-from traces.samples import make_gate
+from agentsim.cache.modeled_provider import ModeledProvider
+from agentsim.cache.simulate import replay
+from agentsim.traces.readers.agentsim1 import lines
+from agentsim.traces.samples import make_gate
 
 
 @pytest.mark.parametrize("moved", [False, True])

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.lab.states.kinds import KINDS, random_inputs
-from engine.lab.states.state import Snapshot, Unrestorable
+from agentsim.engine.lab.states.layer_state import Snapshot, Unrestorable
+from agentsim.engine.lab.states.state_kinds import KINDS, random_inputs
 
 torch.set_num_threads(1)
 

@@ -7,8 +7,8 @@ import secrets
 import pytest
 import torch
 
-from engine.lab.states.kinds import DIM, HEAD_DIM, KINDS, WINDOW, random_inputs
-from engine.lab.states.state import Snapshot, Unrestorable
+from agentsim.engine.lab.states.layer_state import Snapshot, Unrestorable
+from agentsim.engine.lab.states.state_kinds import DIM, HEAD_DIM, KINDS, WINDOW, random_inputs
 
 torch.set_num_threads(1)
 
@@ -145,8 +145,8 @@ def test_bytes(name: str, tokens: int, held: int, read: int, generator: torch.Ge
 def test_int4_is_near_what_it_stands_for_and_not_equal(generator: torch.Generator) -> None:
     made = KINDS["INT4"](generator)
     inputs = random_inputs(generator, 12)
-    from engine.lab.states.full import FullHistory
-    from engine.lab.states.int4 import Int4History
+    from agentsim.engine.lab.states.full_state import FullHistory
+    from agentsim.engine.lab.states.int4_state import Int4History
 
     assert isinstance(made.state, Int4History)
     full = FullHistory(made.state.weights).append(inputs)
@@ -169,7 +169,7 @@ def test_a_reference_is_no_snapshot(generator: torch.Generator) -> None:
 
 
 def test_additions_can_be_undone_but_not_bit_for_bit() -> None:
-    from engine.lab.states.recurrent import LinearWeights, Recurrent
+    from agentsim.engine.lab.states.recurrent_state import LinearWeights, Recurrent
 
     generator = torch.Generator().manual_seed(3)
     weights = LinearWeights.drawn(generator, dim=DIM, key_dim=8, value_dim=12, dtype=torch.float32)

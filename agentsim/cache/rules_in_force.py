@@ -1,0 +1,53 @@
+"""The rules of each request of a backend: the same for all, or those of its model on its day, looked up once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agentsim.core.session import Request
+from agentsim.rules.providers import ProviderRules, bare_name, rules_for
+
+_DAY = 24 * 3600 * 10**9
+
+LookUp = Callable[[Request, int, bool], ProviderRules]
+"""Finds the rules for a request at a time (nanoseconds), which carries breakpoints or not."""
+
+
+def by_model(request: Request, now: int, marked: bool) -> ProviderRules:
+    """The rules of a request's model. Raises ValueError for a provider without known rules."""
+    return rules_for(request.provider, request.model, now, marked=marked)
+
+
+def by_interface(request: Request, now: int, marked: bool) -> ProviderRules:
+    """The rules of a request's provider, whoever made the model: how its interface counts, whatever it serves.
+
+    Raises ValueError for a provider without known rules.
+    """
+    from agentsim.rules.providers.rules_library import load_rules  # reading the file
+
+    return load_rules(request.provider).resolve(bare_name(request.model), now, None, marked)
+
+
+class RulesInForce:
+    """Remembers what ``look_up`` found by provider, model, day (UTC) and whether a request carries breakpoints.
+
+    With ``rules`` nothing is looked up.
+    """
+
+    __slots__ = ("_known", "_look_up", "_rules")
+
+    def __init__(self, rules: ProviderRules | None, look_up: LookUp) -> None:
+        self._rules = rules
+        self._look_up = look_up
+        self._known: dict[tuple[str, str, int, bool], ProviderRules] = {}
+
+    def of(self, request: Request, now: int) -> ProviderRules:
+        """The rules of a request at a time. Raises what ``look_up`` raises."""
+        if self._rules is not None:
+            return self._rules
+        marked = request.prompt is not None and bool(request.prompt.breakpoints)
+        key = (request.provider, request.model, now // _DAY, marked)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._look_up(request, now, marked)
+        return found

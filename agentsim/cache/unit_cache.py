@@ -1,0 +1,137 @@
+"""A provider that keeps whole prefix units and finds them only as wholes (matching mode ``unit``).
+
+Units end where a request's input ends, where its output ends, and where two requests were seen to part: the prefix
+that they share is kept from then on. So of three requests that begin alike and go on differently, the third is the
+first to read what they share. A hit is counted in whole multiples of a quantum. Nothing is billed for writing.
+
+What an output was is not known until it comes back: the blocks of the assistant that follow an earlier input are taken
+for the reply to it, for as many replies as that input was sent times. The documentation also names units at fixed
+intervals of long inputs, without the interval: they are not modeled.
+"""
+
+from __future__ import annotations
+
+from agentsim.cache import Served
+from agentsim.cache.arrival_order import SECOND, InOrder, output_of, readable_from
+from agentsim.cache.rules_in_force import RulesInForce, by_model
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Request, Usage
+from agentsim.rules.providers import ProviderRules
+
+
+class _Unit:
+    """A kept prefix, and the replies to it where it is a whole input. Times are nanoseconds.
+
+    ``sent`` is how many requests had it as their input, ``ended`` when the latest reply did, ``replies`` are the
+    digests of the prefixes that end with one and have come back.
+    """
+
+    __slots__ = ("ended", "expires", "owner", "readable", "replies", "sent")
+
+    def __init__(self, readable: int, expires: int, owner: str) -> None:
+        self.readable = readable
+        self.expires = expires
+        self.owner = owner
+        self.sent = 0
+        self.ended = readable
+        self.replies: list[bytes] = []
+
+    def replied(self, digest: bytes, now: int) -> bool:
+        """Whether a prefix that goes on with blocks of the assistant can be read as this input and a reply to it."""
+        known = digest in self.replies or len(self.replies) < self.sent
+        return known and self.ended <= now <= self.expires
+
+
+class UnitProvider(InOrder):
+    """A :class:`agentsim.cache.CacheBackend` for rules whose matching mode is ``unit``. Deterministic.
+
+    ``rules`` apply to every request; without them each request gets those of its own model and time.
+    """
+
+    def __init__(self, rules: ProviderRules | None = None) -> None:
+        self._rules = RulesInForce(rules, by_model)
+        self._units: dict[tuple[str, bytes], _Unit] = {}
+        self._seen: set[tuple[str, bytes]] = set()
+        """Every prefix of an earlier prompt, by model and chained digest."""
+
+    def _answer(self, request: Request, prompt: Prompt, now: int) -> Served:
+        rules = self._rules.of(request, now)
+        found, length = self._find(request.model, prompt, now, rules)
+        if found is not None:
+            found.expires = max(found.expires, now + rules.ttl_short * SECOND)
+            digest = prompt.chain(length)
+            if self._units.get((request.model, digest)) is not found and digest not in found.replies:
+                found.replies.append(digest)
+        written = self._keep(request, prompt, now, rules)
+        read = _whole(prompt.tokens_until(length), rules.quantum)
+        return Served(
+            usage=Usage(fresh=prompt.tokens - read, read=read, output=output_of(request)),
+            hit=length if read else 0,
+            hit_owner=found.owner if found is not None and read else None,
+            written=written,
+        )
+
+    def would_read(self, request: Request, now: int) -> int:
+        """Tokens of the prompt that would be read at ``now``. Changes nothing."""
+        if request.prompt is None:
+            return 0
+        rules = self._rules.of(request, now)
+        _, length = self._find(request.model, request.prompt, now, rules)
+        return _whole(request.prompt.tokens_until(length), rules.quantum)
+
+    def forget(self, request: Request, keep: int, now: int) -> None:
+        """Lose what is kept of a request's prompt behind its first ``keep`` blocks, as an early eviction does."""
+        for length in range(len(request.prompt or ()), keep, -1):
+            assert request.prompt is not None
+            self._units.pop((request.model, request.prompt.chain(length)), None)
+
+    def _find(self, model: str, prompt: Prompt, now: int, rules: ProviderRules) -> tuple[_Unit | None, int]:
+        """The longest unit that the prompt begins with, and its length in blocks."""
+        for length in range(len(prompt), 0, -1):
+            unit = self._units.get((model, prompt.chain(length)))
+            if unit is not None and unit.readable <= now <= unit.expires:
+                return unit, length
+            start = _reply_start(prompt, length)
+            asked = self._units.get((model, prompt.chain(start))) if start < length else None
+            if asked is not None and asked.replied(prompt.chain(length), now):
+                return asked, length
+        return None, 0
+
+    def _keep(self, request: Request, prompt: Prompt, now: int, rules: ProviderRules) -> tuple[int, ...]:
+        """Keep the whole input, and the prefix that it shares with an earlier one and then leaves."""
+        readable = readable_from(request, now, rules)
+        model = request.model
+        shared = 0
+        for length in range(len(prompt), 0, -1):
+            if (model, prompt.chain(length)) in self._seen:
+                shared = length
+                break
+        for length in range(shared + 1, len(prompt) + 1):
+            self._seen.add((model, prompt.chain(length)))
+        written = []
+        for length in dict.fromkeys((shared, len(prompt))):
+            if prompt.tokens_until(length) < max(rules.minimum, 1):
+                continue
+            key = (model, prompt.chain(length))
+            unit = self._units.get(key)
+            if unit is None or now > unit.expires:
+                unit = self._units[key] = _Unit(readable, now + rules.ttl_short * SECOND, request.id)
+                written.append(length)
+            if length == len(prompt):
+                unit.sent += 1
+                unit.ended = readable if request.end is None else request.end
+        return tuple(written)
+
+
+def _reply_start(prompt: Prompt, length: int) -> int:
+    """Where the blocks of the assistant begin that end a prefix, if the prompt goes on with others; else its end."""
+    if length < len(prompt) and prompt[length].role == "assistant":
+        return length
+    start = length
+    while start > 0 and prompt[start - 1].role == "assistant" and prompt[start - 1].section == "messages":
+        start -= 1
+    return start
+
+
+def _whole(tokens: int, quantum: int) -> int:
+    return tokens - tokens % quantum

@@ -1,0 +1,88 @@
+"""``agentsim report``: a fleet's figures, as a page, a web page, or tables."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from agentsim.commands.options.command import FILE, Command, json_option
+from agentsim.fleet.fleet_dimensions import LOSSES_BY
+from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from agentsim.core.session import Problem
+
+EXAMPLES = (
+    ("agentsim report fleet/", "The figures of a sweep."),
+    ("agentsim report fleet/ --html report.html", "One web page that holds everything and loads nothing."),
+    ("agentsim report ~/.claude/projects --html report.html --policy ttl-1h", "Straight from logs."),
+    ("agentsim report fleet/ --csv losses.csv --by version", "Losses by version of the harness, for a spreadsheet."),
+)
+TITLE = "Prompt cache report"
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Show what a fleet loses, where, and what would save it.")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FILE)
+@click.option("--html", metavar="FILE", type=FILE, help="Write a web page ('-': standard output).")
+@click.option("--csv", "as_csv", metavar="FILE", type=FILE, help="Write one dimension as CSV ('-': standard output).")
+@click.option("--by", type=click.Choice(LOSSES_BY), help="The dimension of --csv.  [default: cause]")
+@click.option("--policy", "specs", multiple=True, metavar="NAME[:param=value,...]", help="With logs: try this policy.")
+@click.option("--team", metavar="REGEX", help="With logs: whose a log is, the first group of this in its path.")
+@click.option("--title", metavar="TEXT", help=f"The title of the web page.  [default: {TITLE}]")
+@json_option
+def command(
+    paths: tuple[str, ...],
+    html: str | None,
+    as_csv: str | None,
+    by: str | None,
+    specs: tuple[str, ...],
+    team: str | None,
+    title: str | None,
+    as_json: bool,
+) -> ExitCode:
+    """Show the figures of a sweep's folder, or of logs (which are judged and simulated first, on this machine).
+
+    The Parquet tables in a sweep's folder (policies, usage, misses) are for pandas and notebooks.
+    """
+    from agentsim.commands.fleet_sweep import policies_of
+    from agentsim.commands.options.fleet_input import seen_or_told, swept
+    from agentsim.fleet.fleet_figures import figures
+    from agentsim.report.output import STDOUT, check_targets, output, write_safe
+
+    for option, given, needed in (("--by", by, as_csv), ("--title", title, html)):
+        if given is not None and needed is None:
+            other = "--csv" if option == "--by" else "--html"
+            raise Failure(f"{option} without {other}", remedy=f"add {other} FILE", code=ExitCode.USAGE)
+    check_targets(("--html", html), ("--csv", as_csv), ("--json", STDOUT if as_json else None))
+    problems: list[Problem] = []
+    with swept(paths, policies_of(specs, False), team, problems, asked=bool(specs)) as folder:
+        found = seen_or_told(lambda: figures(folder), paths[0], problems, "'agentsim formats' lists what can be read")
+    if html is not None:
+        from agentsim.report.web.fleet_html import page
+
+        text = page(found, title or TITLE)
+        with output(html) as stream:
+            write_safe(stream, text)
+    if as_csv is not None:
+        from agentsim.report.json.fleet_csv import csv_of
+
+        with output(as_csv) as stream:
+            write_safe(stream, csv_of(found.groups(by or "cause"), by or "cause"))
+    if as_json:
+        from agentsim import __version__
+        from agentsim.report.json.canonical_json import write_document
+        from agentsim.report.json.fleet_json import figures_document
+
+        envelope = {"agentsim": __version__, "report": "fleet", "version": 1}
+        write_document(sys.stdout, {**envelope, **figures_document(found)})
+    elif html is None and as_csv is None:
+        from agentsim.report.paper import Paper
+        from agentsim.report.screen.fleet_page import write_figures
+
+        write_figures(Paper.on(sys.stdout), found)
+    from agentsim.report.notices import tell_problems
+
+    tell_problems(problems)
+    return ExitCode.OK

@@ -1,0 +1,1 @@
+"""What several commands share: options, inputs, and how a failure is said."""

@@ -1,0 +1,89 @@
+"""The options of commands that run a model on this machine, and how its refusals reach the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agentsim.commands.options.command import FILE, Decorator, Function
+from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from agentsim.engine.model_loading import Loaded
+
+_MODEL_OPTIONS = (
+    click.option(
+        "--weights", metavar="FILE", type=FILE, help="The model, as GGUF or safetensors; 'tiny' is a seeded one."
+    ),
+    click.option(
+        "--precision",
+        type=click.Choice(["float64", "float32", "bfloat16"]),
+        default="float32",
+        show_default=True,
+        help="What the model computes in.",
+    ),
+    click.option(
+        "--threads",
+        type=click.IntRange(1, 256),
+        help="Threads of PyTorch. Default: one for each core that is idle now.",
+    ),
+)
+
+backend_option: Decorator = click.option(
+    "--backend",
+    type=click.Choice(["model", "engine"]),
+    default="model",
+    show_default=True,
+    help="What answers: the provider's rules, or a real model on this machine.",
+)
+"""Which backend a command runs on."""
+
+paranoid_option: Decorator = click.option(
+    "--paranoid", is_flag=True, help="On the engine: check all books of pages and prefixes after every step."
+)
+"""Whether the engine checks itself."""
+
+
+def model_options(function: Function) -> Function:
+    """Give a command the options that choose a model: ``weights``, ``precision``, ``threads``."""
+    for option in reversed(_MODEL_OPTIONS):
+        function = option(function)
+    return function
+
+
+def load_model(options: Mapping[str, Any]) -> Loaded:
+    """The model that the options name. Raises Failure."""
+    with engine_failures():
+        from agentsim.engine.model_loading import load
+
+        return load(options["weights"], options["precision"], options["threads"])
+
+
+@contextmanager
+def engine_failures() -> Iterator[None]:
+    """Turn what the engine refuses into a Failure."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        remedy = "install the extra 'engine'"
+        raise Failure("this needs torch, which is not installed", remedy=remedy, code=ExitCode.USAGE) from None
+    from agentsim.engine.engine_replay import NoKnownPrompts
+    from agentsim.engine.trace_tokens import DoesNotFit
+    from agentsim.engine.weights.weights import WeightsError
+
+    try:
+        yield
+    except WeightsError as error:
+        reason, _, remedy = str(error).partition("; ")
+        raise Failure(reason, remedy=remedy or "name another model, or leave --weights out") from None
+    except DoesNotFit as error:
+        remedy = "give a smaller --scale, or leave it out"
+        raise Failure(str(error), remedy=remedy, code=ExitCode.USAGE) from None
+    except NoKnownPrompts as error:
+        raise Failure(str(error), remedy="record bodies, fingerprints or counters") from None
+    except ImportError as error:
+        reason = f"this needs {error.name}, which is not installed"
+        raise Failure(reason, remedy="install the extra 'engine'", code=ExitCode.USAGE) from None

@@ -1,0 +1,110 @@
+"""The facts of each row of a session, for a judgement without bodies."""
+
+from __future__ import annotations
+
+from agentsim.core.session import EventKind, Request, Session, Usage
+from agentsim.diagnose.automatic_rows import steps_of
+from agentsim.diagnose.row_facts import FIVE_MINUTES, ONE_HOUR, RowFacts
+from agentsim.rules.providers import rules_for
+
+
+def facts_of(session: Session) -> list[RowFacts]:
+    """One :class:`RowFacts` per request, in the session's order, with parents linked."""
+    events: dict[str, list[EventKind]] = {}
+    for event in session.events:
+        if event.before is not None:
+            events.setdefault(event.before, []).append(event.kind)
+    by_id: dict[str, RowFacts] = {}
+    head_tokens: int | None = None
+    rows: list[RowFacts] = []
+    automatic: dict[tuple[str, str], list[RowFacts]] = {}
+    written = {
+        (request.provider, request.model) for request in session.requests if request.usage and request.usage.write
+    }
+    for request in session.requests:
+        row = _facts(request, writes=(request.provider, request.model) in written)
+        row.events = tuple(events.get(request.id, ()))
+        row.parent = by_id.get(request.parent) if request.parent is not None else None
+        row.ttl, row.ttl_dropped = lifetime(request.usage, row.parent, _tiers(request))
+        sizes = dict(request.section_tokens)
+        if head_tokens is None and ("tools" in sizes or "system" in sizes):
+            head_tokens = sizes.get("tools", 0) + sizes.get("system", 0)
+        row.head_tokens = head_tokens
+        by_id[request.id] = row
+        rows.append(row)
+        if row.automatic:
+            automatic.setdefault((request.lane, request.model), []).append(row)
+    for alike in automatic.values():
+        step = steps_of(alike)
+        for row in alike:
+            row.step = step
+    return rows
+
+
+def _facts(request: Request, *, writes: bool) -> RowFacts:
+    """The facts of a row. ``writes``: some row of its provider and model reports that it wrote."""
+    usage = request.usage or Usage()
+    measured = usage.read is not None or usage.write is not None
+    row = RowFacts(request.id, request.model, usage.read or 0, usage.write or 0, usage.fresh or 0, measured=measured)
+    row.output = usage.output if request.output_final else None
+    row.provider = request.provider
+    row.host = request.host
+    reports_none = usage.write == 0 and not writes and _finds_all(request)
+    if reports_none or (usage.write is None and request.provider != "anthropic"):
+        # Automatic caches report no writes, or none in every row: all that was sent may be read next time.
+        row.warm = row.total
+        row.automatic = True
+    row.fixed_lifetime = request.provider == "anthropic" or "claude" in request.model.lower()
+    row.first_token = request.first_token
+    row.start = request.start
+    row.end = request.end
+    row.stop_reason = request.stop_reason
+    row.version = request.harness_version
+    row.effort = dict(request.settings).get("effort")
+    row.appended = request.appended_blocks
+    row.diagnosis = request.diagnosis
+    row.calls = max(1, len(request.iterations))
+    return row
+
+
+def _finds_all(request: Request) -> bool:
+    """Whether the cache of a request's provider finds prefixes by itself, as far as its rules are known."""
+    if request.provider == "anthropic":
+        return False
+    try:
+        return rules_for(request.provider, request.model, request.start).matching != "breakpoint"
+    except ValueError:
+        return not request.model.lower().startswith("claude")
+
+
+USUAL = (FIVE_MINUTES, ONE_HOUR)
+"""What the shorter and the longer lifetime are, in seconds, unless a provider's rules say otherwise."""
+
+
+def _tiers(request: Request) -> tuple[int, int]:
+    """The lifetimes of what a request says it wrote, the shorter and the longer."""
+    usage = request.usage
+    if request.provider == "anthropic" or usage is None or not (usage.write_5m or usage.write_1h):
+        return USUAL
+    try:
+        rules = rules_for(request.provider, request.model, request.start)
+    except ValueError:
+        return USUAL
+    return (rules.ttl_short, rules.ttl_long) if rules.matching == "breakpoint" else USUAL
+
+
+def lifetime(usage: Usage | None, parent: RowFacts | None, tiers: tuple[int, int] = USUAL) -> tuple[int | None, bool]:
+    """The lifetime, in seconds, of the entry at the end of a request's prompt, and whether its lane had a longer one.
+
+    A request that wrote nothing keeps the entry it read, and so its parent's lifetime. ``tiers`` are the shorter and
+    the longer lifetime of its provider.
+    """
+    short, long = tiers
+    inherited = (parent.ttl, parent.ttl_dropped) if parent is not None else (None, False)
+    if usage is None:
+        return inherited
+    if usage.write_5m:
+        return short, inherited[0] == long or inherited[1]
+    if usage.write_1h:
+        return long, False
+    return inherited

@@ -1,0 +1,1 @@
+"""The Messages API of the endpoint: requests as they come, answers as the API gives them."""

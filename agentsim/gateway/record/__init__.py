@@ -1,0 +1,1 @@
+"""Real traffic, passed on to a provider and recorded."""

@@ -1,0 +1,156 @@
+"""The endpoint's paths, and what stands at each."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+import msgspec
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from agentsim.gateway.anthropic import messages_reply
+from agentsim.gateway.anthropic.messages_request import MessagesBodies, asked_of, session_of
+from agentsim.gateway.emulator import Emulator
+from agentsim.gateway.openai.kept_responses_api import KeptConversations, KeptResponses
+from agentsim.gateway.openai.openai_api import OpenAIApi
+from agentsim.gateway.refusal import Refusal
+from agentsim.gateway.request_headers import betas_of, session_named, text_of
+from agentsim.gateway.request_receiving import ClientGone, body_of
+from agentsim.gateway.response_sending import send_answer, send_json, send_refusal, send_stream, send_whole
+from agentsim.gateway.secret_removal import Secrets
+from agentsim.gateway.serve.guarded_application import Guarded
+from agentsim.gateway.streamed_answers import LiveAnswers
+
+Serve = Callable[[bytes, Mapping[bytes, bytes], Receive, Send], Awaitable[None]]
+"""What answers a request: its body, its headers, and the way back."""
+
+MODELS = (
+    "claude-fable-5-2",
+    "claude-opus-5-5",
+    "claude-sonnet-5-5",
+    "claude-sonnet-4-6",
+    "claude-haiku-5-5",
+    "gpt-6.1-sol",
+    "gpt-5.6-sol",
+    "gpt-5.5",
+    "gpt-5.1-codex",
+    "gpt-4.1",
+)
+"""Models that are listed. Any other name is served too."""
+
+
+class PostPath:
+    """A path that takes a body: an ASGI application."""
+
+    def __init__(self, serve: Serve) -> None:
+        self._serve = serve
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        try:
+            if scope["method"] != "POST":
+                raise Refusal(405, "this path takes POST")
+            body = await body_of(scope["headers"], receive)
+            await self._serve(body, dict(scope["headers"]), receive, send)
+        except ClientGone:
+            return
+        except Refusal as refusal:
+            await send_refusal(send, scope["path"], refusal)
+
+
+class MessagesApi:
+    """The Anthropic side."""
+
+    def __init__(self, emulator: Emulator, live: LiveAnswers | None) -> None:
+        self._emulator = emulator
+        self._live = live
+        self._bodies = MessagesBodies()
+
+    async def messages(self, body: bytes, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
+        """``POST /v1/messages``."""
+        sent = self._bodies.sent(body)
+        session = session_named(headers) or session_of(sent)
+        conversation = self._emulator.sessions.get(session)
+        conversation.see_harness(text_of(headers, b"user-agent"))
+        prompt, settings = self._bodies.prompt(body, sent, conversation)
+        settings = _with_betas(settings, betas_of(headers))
+        asked = asked_of(sent, conversation.id, prompt, settings)
+        if self._live is not None:
+            manner = messages_reply.MessageStream()
+            await self._live.answer(asked, conversation, receive, send, messages_reply.message, manner)
+            return
+        answer = self._emulator.answer(asked, conversation)
+        if not answer.asked.stream:
+            await send_answer(send, receive, answer, messages_reply.message(answer))
+        elif not await send_stream(send, receive, answer, messages_reply.events(answer)):
+            self._emulator.interrupted(answer, conversation)
+
+    async def count_tokens(self, body: bytes, _headers: Mapping[bytes, bytes], _receive: Receive, send: Send) -> None:
+        """``POST /v1/messages/count_tokens``: the number that ``messages`` would bill in all."""
+        sent = self._bodies.counted(body)
+        prompt, _ = self._bodies.prompt(body, sent, None)
+        await send_json(send, 200, {"input_tokens": prompt.tokens})
+
+
+def application(emulator: Emulator, secrets: Secrets, live: LiveAnswers | None = None) -> ASGIApp:
+    """The whole endpoint. ``live`` answers in the place of the emulator."""
+    messages = MessagesApi(emulator, live)
+    openai = OpenAIApi(emulator, live)
+    conversations = KeptConversations(openai.store, emulator.clock)
+    routes = [
+        Route("/", _Told({"agentsim": "gateway"})),
+        Route("/v1/models", _models()),
+        Route("/v1/messages", PostPath(messages.messages)),
+        Route("/v1/messages/count_tokens", PostPath(messages.count_tokens)),
+        Route("/v1/chat/completions", PostPath(openai.completions)),
+        Route("/v1/responses", PostPath(openai.responses)),
+        Route("/v1/responses/compact", PostPath(openai.compact)),
+        Route("/v1/responses/input_tokens", PostPath(openai.input_tokens)),
+        Route("/v1/responses/{id}", KeptResponses(openai.store, emulator)),
+        Route("/v1/responses/{id}/input_items", KeptResponses(openai.store, emulator, "input_items")),
+        Route("/v1/responses/{id}/cancel", KeptResponses(openai.store, emulator, "cancel")),
+        *(Route(f"/v1/conversations{rest}", conversations) for rest in ("", "/{id}", "/{id}/items")),
+    ]
+    # The bare router: the exact paths alone, no redirects, no error pages of a framework.
+    return Guarded(Router(routes, redirect_slashes=False, default=_not_found), secrets)
+
+
+class _Told:
+    """A fixed answer to GET and HEAD."""
+
+    def __init__(self, value: object) -> None:
+        self._data = msgspec.json.encode(value)
+
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        if scope["method"] not in ("GET", "HEAD"):
+            await send_refusal(send, scope["path"], Refusal(405, "this path takes GET"))
+            return
+        await send_whole(send, 200, self._data, b"application/json", head_only=scope["method"] == "HEAD")
+
+
+def _models() -> _Told:
+    listed = [
+        {
+            "id": model,
+            "type": "model",
+            "object": "model",
+            "display_name": model,
+            "created_at": "2026-01-01T00:00:00Z",
+            "created": 1767225600,
+            "owned_by": "agentsim",
+        }
+        for model in MODELS
+    ]
+    first, last = MODELS[0], MODELS[-1]
+    return _Told({"object": "list", "data": listed, "has_more": False, "first_id": first, "last_id": last})
+
+
+async def _not_found(scope: Scope, _receive: Receive, send: Send) -> None:
+    await send_refusal(send, scope["path"], Refusal(404, "there is nothing at this path"))
+
+
+def _with_betas(settings: tuple[tuple[str, str], ...], betas: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The settings with the betas that a header names, as a body would name them."""
+    if not betas or any(name == "betas" for name, _ in settings):
+        return settings
+    return tuple(sorted((*settings, ("betas", msgspec.json.encode(betas).decode()))))

@@ -1,0 +1,120 @@
+"""Where requests land: an ``agentsim/1`` trace that grows with each of them, whatever session they belong to.
+
+While the endpoint runs, each session has a file of its own (the first one the file that was asked for, the next ones
+its numbered neighbours), so that each can be read and followed as it grows. At the end all of them become one file.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agentsim.core.session import Event, Request, Session
+from agentsim.traces.readers.agentsim1.trace_appending import Appender, Blinding, Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST_OPEN = 32
+"""Files held open at once; those of other sessions are opened again when they go on."""
+
+
+class TraceFile:
+    """A trace being written. Mutable. A failure to write is kept in ``failure`` and ends the writing, nothing else."""
+
+    def __init__(self, path: str, *, fingerprint: bool = False, redact: Filter | None = None) -> None:
+        self.path = path
+        self.failure: OSError | None = None
+        self._blinding = Blinding() if fingerprint else None
+        self._redact = redact
+        self._appenders: dict[str, Appender] = {}
+        self._open: OrderedDict[str, Appender] = OrderedDict()
+
+    @property
+    def requests(self) -> int:
+        """How many requests were written."""
+        return sum(appender.requests for appender in self._appenders.values())
+
+    def request(self, session: str, request: Request, begun: Callable[[], Session]) -> None:
+        """Append a request of a session. ``begun`` makes the header of a session that is new."""
+        appender = self._appender(session, begun)
+        if appender is not None:
+            self._try(lambda: appender.request(request))
+
+    def event(self, session: str, event: Event, begun: Callable[[], Session]) -> None:
+        """Append an event of a session."""
+        appender = self._appender(session, begun)
+        if appender is not None:
+            self._try(lambda: appender.event(event))
+
+    def finish(self, ended: Callable[[str], Session]) -> None:
+        """Make one file of all sessions. ``ended`` makes the final header of a session."""
+        for appender in self._appenders.values():
+            appender.close()
+        if not self._appenders or self.failure is not None:
+            return
+        self._try(lambda: self._merge(ended))
+
+    def _merge(self, ended: Callable[[str], Session]) -> None:
+        folder, name = os.path.split(self.path)
+        descriptor, whole = tempfile.mkstemp(prefix=f".{name}.", dir=folder or ".")  # readable for its owner only
+        try:
+            with open(descriptor, "wb") as file:
+                for id, appender in self._appenders.items():
+                    appender.finish(ended(id), file)
+            if not all(appender.in_order for appender in self._appenders.values()):
+                _sort(whole)
+            os.replace(whole, self.path)
+        except BaseException:
+            os.unlink(whole)
+            raise
+        for appender in self._appenders.values():
+            if appender.path != self.path:
+                os.unlink(appender.path)
+
+    def _appender(self, session: str, begun: Callable[[], Session]) -> Appender | None:
+        if self.failure is not None:
+            return None
+        found = self._appenders.get(session)
+        if found is None:
+            path = self._free_path() if self._appenders else self.path
+            try:
+                found = Appender(path, begun(), blinding=self._blinding, redact=self._redact)
+            except OSError as error:
+                self.failure = error
+                return None
+            self._appenders[session] = found
+        self._open[session] = found
+        self._open.move_to_end(session)
+        if len(self._open) > MOST_OPEN:
+            self._open.popitem(last=False)[1].close()
+        return found
+
+    def _free_path(self) -> str:
+        """The next numbered neighbour of the trace that is nobody's file."""
+        stem, suffix = os.path.splitext(self.path)
+        number = len(self._appenders) + 1
+        while os.path.lexists(f"{stem}.{number}{suffix}"):
+            number += 1
+        return f"{stem}.{number}{suffix}"
+
+    def _try(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except OSError as error:
+            self.failure = error
+
+
+def _sort(path: str) -> None:
+    """Put the requests of each session in the order of their starts: they were written in that of their ends."""
+    from agentsim.traces.readers.agentsim1 import read_sessions, write
+
+    sessions = []
+    for session in read_sessions([path]):
+        requests = sorted(session.requests, key=lambda request: request.start or 0)
+        sessions.append(msgspec.structs.replace(session, requests=tuple(requests)))
+    write(sessions, path)

@@ -1,0 +1,85 @@
+"""Where the steps of a task come from: a script that is written out, or distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from agentsim.harness.agent_steps import FanOut, Round, Step, ToolCall, User, WordsReply
+from agentsim.harness.plan import SECOND, PromptPart
+from agentsim.harness.random_draws import Draw, Fixed
+from agentsim.harness.random_streams import Stream
+
+
+class ScriptedSteps(msgspec.Struct, frozen=True):
+    """Steps that are the same for every agent and seed."""
+
+    written: tuple[Step, ...]
+
+    def steps(self, stream: Stream) -> Iterator[Step]:
+        """The steps as they are written."""
+        return iter(self.written)
+
+
+class Delegation(msgspec.Struct, frozen=True, kw_only=True):
+    """Subagents of a generated task: how often a round starts some (millionths), and what they do."""
+
+    chance: int
+    children: Draw = Fixed(3)
+    rounds: Draw = Fixed(3)
+    brief: PromptPart | None = None
+    own: Draw = Fixed(200)
+    reply: Draw = Fixed(600)
+
+
+class Generated(msgspec.Struct, frozen=True, kw_only=True):
+    """Tasks of turns of rounds, whose numbers and sizes are drawn. ``extra`` are steps that stand before a turn, by
+    its number (from 1)."""
+
+    turns: Draw = Fixed(1)
+    prompt: Draw = Fixed(200)
+    rounds: Draw = Fixed(5)
+    thinking: Draw = Fixed(0)
+    text: Draw = Fixed(60)
+    calls: Draw = Fixed(1)
+    call: Draw = Fixed(120)
+    result: Draw = Fixed(1_000)
+    tool_time: Draw = Fixed(2 * SECOND)
+    reply: Draw = Fixed(300)
+    pause: Draw = Fixed(60 * SECOND)
+    delegation: Delegation | None = None
+    extra: tuple[tuple[int, tuple[Step, ...]], ...] = ()
+
+    def steps(self, stream: Stream) -> Iterator[Step]:
+        """The steps, drawn one after the other as they are asked for."""
+        extra = dict(self.extra)
+        for turn in range(1, self.turns.draw(stream) + 1):
+            yield from extra.get(turn, ())
+            yield User(blocks=(self.prompt.draw(stream),), pause=self.pause.draw(stream) if turn > 1 else 0)
+            for _ in range(self.rounds.draw(stream)):
+                yield self._round(stream)
+                if self.delegation is not None and stream.happens(self.delegation.chance):
+                    yield self._fan_out(stream, self.delegation)
+            yield WordsReply(text=self.reply.draw(stream), thinking=self.thinking.draw(stream))
+
+    def _round(self, stream: Stream) -> Round:
+        calls = tuple(
+            [
+                ToolCall(
+                    tokens=self.call.draw(stream), result=self.result.draw(stream), took=self.tool_time.draw(stream)
+                )
+                for _ in range(self.calls.draw(stream))
+            ]
+        )
+        return Round(calls=calls, thinking=self.thinking.draw(stream), text=self.text.draw(stream))
+
+    def _fan_out(self, stream: Stream, what: Delegation) -> FanOut:
+        count = what.children.draw(stream)
+        return FanOut(
+            children=tuple(what.own.draw(stream) for _ in range(count)),
+            text=self.text.draw(stream),
+            shared=() if what.brief is None else (what.brief,),
+            rounds=tuple(self._round(stream) for _ in range(what.rounds.draw(stream))),
+            reply=what.reply.draw(stream),
+        )

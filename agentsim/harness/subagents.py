@@ -1,0 +1,90 @@
+"""Subagents that are started together: forks of the parent or fresh ones, with a common brief."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from agentsim.harness.agent_steps import FanOut
+from agentsim.harness.plan import PromptPart
+from agentsim.harness.world import GaveUp
+
+if TYPE_CHECKING:
+    import simpy
+
+    from agentsim.harness.agent import Agent
+
+
+def run(agent: Agent, step: FanOut) -> Generator[simpy.Event, Any, None]:
+    """The parent's request that starts the subagents, the subagents, and their answers as results."""
+    world = agent.world
+    clock, style = world.clock, world.plan.harness.fan_out
+    yield from agent.exchange(step.text, step.took, step.first_token, stop_reason="tool_use")
+    agent.append_answer(0, step.text, ())
+    yield from agent.wait(step.pause, "starting subagents", "tools")
+    children = [_child(agent, step, own) for own in step.children]
+    slots = None
+    if style.limit is not None:
+        from simpy import Resource
+
+        slots = Resource(clock, style.limit)
+    began = world.now
+    running = []
+    for index, child in enumerate(children):
+        if index == 1 and style.wait != "none":
+            first = children[0].sent
+            assert first is not None
+            answer = yield first
+            until = began if answer is None else answer.first_token if style.wait == "first_token" else answer.end
+            if style.wait_at_most is not None:
+                until = min(until, began + style.wait_at_most)
+            if until > world.now:
+                yield clock.timeout(until - world.now)
+        running.append(clock.process(_work(child, step, slots)))
+    yield clock.all_of(running)
+    # In no stage of the account: the lanes of the subagents say what the time went into.
+    world.recorder.span(agent.thread.lane, f"{len(children)} subagents", None, began, world.now)
+    agent.peak = max(agent.peak, *(child.peak for child in children))
+    for _ in children:
+        agent.thread.append("user", "tool_result", step.reply, "subagent")
+
+
+def _child(parent: Agent, step: FanOut, own: int) -> Agent:
+    from agentsim.harness.agent import Agent, opened
+
+    world = parent.world
+    plan = world.plan
+    parent.children += 1
+    lane = f"{parent.thread.lane}/sub{parent.children}"
+    world.recorder.lane(lane, "subagent", parent.thread.lane)
+    if plan.harness.fan_out.fork:
+        thread = parent.thread.fork(lane, plan.marks.subagent_ttl)
+    else:
+        thread = opened(world, lane, plan.subagent_layout or plan.layout, subagent=True)
+    for part in step.shared:
+        thread.share("user", PromptPart(part.name, part.tokens))
+    if plan.harness.fan_out.mark:
+        thread.mark_shared()
+    thread.append("user", "text", own)
+    child = Agent(world, lane, thread, "subagent")
+    child.sent = world.clock.event()
+    return child
+
+
+def _work(child: Agent, step: FanOut, slots: simpy.Resource | None) -> Generator[simpy.Event, Any, None]:
+    if slots is not None:
+        with slots.request() as slot:
+            yield slot
+            yield from _rounds(child, step)
+    else:
+        yield from _rounds(child, step)
+
+
+def _rounds(child: Agent, step: FanOut) -> Generator[simpy.Event, Any, None]:
+    try:
+        for one in step.rounds:
+            yield from child.round(one)
+        yield from child.exchange(step.reply, step.child_took, step.first_token, stop_reason="end_turn")
+    except GaveUp:
+        if child.sent is not None and not child.sent.triggered:
+            child.sent.succeed(None)

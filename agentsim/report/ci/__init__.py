@@ -1,0 +1,1 @@
+"""Reports for CI systems and code hosts."""

@@ -1,0 +1,1 @@
+"""Reports for programs: JSON, CSV, and the trace events of Perfetto."""

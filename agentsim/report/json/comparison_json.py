@@ -1,0 +1,96 @@
+"""Comparisons and policies for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from agentsim import __version__
+from agentsim.report.figures import exact
+from agentsim.report.json.canonical_json import DOLLAR_DIGITS, TOKEN_DIGITS, Document
+
+if TYPE_CHECKING:
+    from agentsim.whatif.comparison import CombinationStep, Comparison, NotTried
+    from agentsim.whatif.policies import Policy
+
+
+def comparison_document(comparison: Comparison) -> Document:
+    """Sessions as recorded and under policies; savings are ``null`` where money is withheld."""
+    calibration = comparison.calibration
+    combined = comparison.combined
+    return {
+        "agentsim": __version__,
+        "report": "compare",
+        "version": 1,
+        "sessions": comparison.sessions,
+        "harness": comparison.harness,
+        "calibration": {
+            "rows": calibration.rows,
+            "rows_exact": calibration.exact,
+            "rows_without_body": calibration.rebuilt,
+            "tokens": calibration.tokens,
+            "tokens_explained": calibration.explained,
+        },
+        "withheld": comparison.withheld,
+        "policies": comparison.records(),
+        "together": None
+        if combined is None
+        else {
+            "steps": [_step(step) for step in combined.steps],
+            "saving": exact(combined.saving, DOLLAR_DIGITS),
+            "saving_input_equivalents": exact(combined.saving_equivalents, TOKEN_DIGITS),
+        },
+        "not_tried": _left(comparison.not_tried),
+        "left_out": _left(comparison.left_out),
+    }
+
+
+def policies_document(kinds: Sequence[type[Policy]]) -> Document:
+    """Policies with their parameters, conditions and instructions."""
+    from agentsim.whatif.policies import parameters
+    from agentsim.whatif.policies.parameter_meanings import meanings
+
+    texts = {kind.name: meanings(kind) for kind in kinds}
+    return {
+        "agentsim": __version__,
+        "report": "policies",
+        "version": 1,
+        "policies": [
+            {
+                "name": kind.name,
+                "summary": kind.summary,
+                "assumes": kind.assumes,
+                "changes": kind.changes,
+                "needs_bodies": kind.needs_bodies,
+                "excludes": list(kind.slots),
+                "how": dict(kind.how),
+                "parameters": [
+                    {
+                        "name": p.name,
+                        "type": p.type,
+                        "default": p.default,
+                        "choices": list(p.choices),
+                        "meaning": texts[kind.name].get(p.name),
+                    }
+                    for p in parameters(kind)
+                ],
+            }
+            for kind in kinds
+        ],
+    }
+
+
+def _step(step: CombinationStep) -> Document:
+    return {
+        "policy": step.policy.spec,
+        "alone": exact(step.alone, DOLLAR_DIGITS),
+        "added": exact(step.added, DOLLAR_DIGITS),
+        "together": exact(step.together, DOLLAR_DIGITS),
+        "alone_input_equivalents": exact(step.alone_equivalents, TOKEN_DIGITS),
+        "added_input_equivalents": exact(step.added_equivalents, TOKEN_DIGITS),
+        "together_input_equivalents": exact(step.together_equivalents, TOKEN_DIGITS),
+    }
+
+
+def _left(items: Iterable[NotTried]) -> list[Document]:
+    return [{"name": item.name, "reason": item.reason} for item in items]

@@ -1,0 +1,1 @@
+"""Reports on a terminal, one page a file."""

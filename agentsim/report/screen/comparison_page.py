@@ -1,0 +1,185 @@
+"""Policies compared, on a screen: how far to trust it, what each would have saved, and how to follow those that do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agentsim.report import figures
+from agentsim.report.paper import Paper, Span, Style
+from agentsim.report.screen.policies_page import HARNESS_NAMES
+from agentsim.report.table import TableColumn, write_table
+
+if TYPE_CHECKING:
+    from agentsim.whatif.comparison import Combination, Comparison, NotTried, Outcome
+    from agentsim.whatif.policy_simulation import SimulatedSums
+    from agentsim.whatif.reproduction import Calibration
+
+COLUMNS = (
+    TableColumn("policy", "<", 9, 16),
+    TableColumn("requests", ">", 3),
+    TableColumn("written", ">", 5),
+    TableColumn("read", ">", 4),
+    TableColumn("hit %", ">", 6),
+    TableColumn("cost", ">", 7),
+    TableColumn("saves alone", ">", 9),
+    TableColumn("input equivalents", ">", 2),
+)
+
+STEP_COLUMNS = (
+    TableColumn("policy", "<", 9, 16),
+    TableColumn("alone", ">", 5),
+    TableColumn("adds", ">", 8),
+    TableColumn("together", ">", 7),
+    TableColumn("input equivalents", ">", 2),
+)
+
+MOST_TOLD = 8
+"""Policies that save and are explained below the table."""
+
+
+def write_comparison(paper: Paper, comparison: Comparison) -> None:
+    """Write a comparison. Where money is withheld, the reason stands before everything else."""
+    _calibration(paper, comparison)
+    paper.line()
+    write_table(paper, COLUMNS, _rows(comparison))
+    saving = [outcome for outcome in comparison.outcomes if outcome.saving is not None and outcome.saving > 0]
+    _stories(paper, saving, comparison.harness)
+    if comparison.combined is not None:
+        _combined(paper, comparison.combined)
+    _left(paper, "Not tried", comparison.not_tried)
+    _left(paper, "Sessions left out", comparison.left_out)
+
+
+def harness_key(name: str | None) -> str:
+    """Whose instructions a session's harness follows."""
+    words = (name or "").lower().replace("_", "-")
+    if "claude" in words:
+        return "claude-code"
+    return "pi" if words in ("pi", "pi-mono") else "own-code"
+
+
+def _calibration(paper: Paper, comparison: Comparison) -> None:
+    calibration: Calibration = comparison.calibration
+    share = figures.per_cent(calibration.explained, calibration.tokens)
+    paper.paragraph(
+        (figures.plural(comparison.sessions, "session"), Style.STRONG),
+        f" simulated as recorded: {calibration.exact:,} of {figures.plural(calibration.rows, 'row')} exact, "
+        f"{share} % of {calibration.tokens:,} tokens explained.",
+    )
+    if calibration.rebuilt:
+        paper.paragraph(
+            f"{figures.plural(calibration.rebuilt, 'row')} came without a body: their prompts were made from the "
+            "counters, so that agreement says little. A capture with bodies allows more policies and proves more."
+        )
+    if comparison.withheld is not None:
+        paper.paragraph((f"No money is named: {comparison.withheld}.", Style.BAD))
+    if comparison.recorded.unpriced:
+        requests = figures.plural(comparison.recorded.unpriced, "request")
+        paper.paragraph((f"Not priced, and in no cost: {requests}.", Style.WARN))
+
+
+def _rows(comparison: Comparison) -> list[list[Span]]:
+    shown = comparison.withheld is None
+    places = figures.places_for([comparison.recorded.cost])
+    rows = [_row(("as recorded", Style.STRONG), comparison.recorded, None, None, shown, places)]
+    for outcome in comparison.outcomes:
+        name = outcome.policy.spec + (" *" if outcome.policy.changes else "")
+        rows.append(_row(name, outcome.sums, outcome.saving, outcome.saving_equivalents, shown, places))
+    combined = comparison.combined
+    if combined is not None and combined.steps:
+        rows.append(
+            _row(
+                ("the best together", Style.STRONG),
+                combined.sums,
+                combined.saving,
+                combined.saving_equivalents,
+                shown,
+                places,
+            )
+        )
+    return rows
+
+
+def _row(
+    name: Span, sums: SimulatedSums, saving: int | None, equivalents: int | None, shown: bool, places: int
+) -> list[Span]:
+    read, total = sums.hit_rate
+    style = Style.PLAIN if not saving else Style.GOOD if saving > 0 else Style.BAD
+    return [
+        name,
+        figures.count(sums.requests),
+        figures.count(sums.written),
+        figures.count(sums.read),
+        figures.per_cent(read, total),
+        figures.UNKNOWN if not shown or sums.known_cost is None else figures.money(sums.cost, places),
+        figures.UNKNOWN if saving is None else (figures.money(saving, places), style),
+        figures.equivalents(equivalents),
+    ]
+
+
+def _stories(paper: Paper, saving: Sequence[Outcome], harness: str | None) -> None:
+    if any(outcome.policy.changes for outcome in saving):
+        paper.paragraph(("* the model would have been shown something else", Style.FAINT))
+    key = harness_key(harness)
+    for outcome in saving[:MOST_TOLD]:
+        policy = outcome.policy
+        paper.line()
+        paper.line((policy.spec, Style.STRONG))
+        lines = [("what", policy.summary), ("if", policy.assumes)]
+        if policy.changes:
+            lines.append(("shown", f"The model is shown something else: {policy.changes}."))
+        lines.append((HARNESS_NAMES[key], policy.how[key]))
+        widest = max(len(name) for name, _ in lines)
+        for name, text in lines:
+            lead: list[Span] = ["  ", (f"{name:<{widest}}", Style.FAINT), "  "]
+            paper.paragraph(text, first=lead, rest=[" " * (widest + 4)])
+    if len(saving) > MOST_TOLD:
+        paper.line()
+        paper.paragraph(
+            (f"{len(saving) - MOST_TOLD} more save something: agentsim policies NAME explains.", Style.FAINT)
+        )
+
+
+def _combined(paper: Paper, combined: Combination) -> None:
+    paper.line()
+    if not combined.steps:
+        paper.line(("Together", Style.STRONG), ": no policy saves anything.")
+        return
+    paper.line(("Together", Style.STRONG), ", each simulated on top of those above it")
+    amounts = [amount for step in combined.steps for amount in (step.alone, step.added, step.together)]
+    places = figures.places_for(amounts)
+
+    def money(amount: int | None) -> str:
+        return figures.UNKNOWN if amount is None else figures.money(amount, places)
+
+    rows: list[list[Span]] = [
+        [
+            step.policy.spec + (" *" if step.policy.changes else ""),
+            money(step.alone),
+            money(step.added),
+            money(step.together),
+            figures.equivalents(step.together_equivalents),
+        ]
+        for step in combined.steps
+    ]
+    write_table(paper, STEP_COLUMNS, rows, indent=2)
+    alone = [step.alone for step in combined.steps if step.alone is not None]
+    if combined.saving is not None and len(alone) == len(combined.steps) > 1 and sum(alone) != combined.saving:
+        paper.paragraph(
+            f"Their savings alone add up to {money(sum(alone))}; together they save {money(combined.saving)}.",
+            first=["  "],
+            rest=["  "],
+        )
+
+
+def _left(paper: Paper, title: str, items: Sequence[NotTried]) -> None:
+    if not items:
+        return
+    by_reason: dict[str, list[str]] = {}
+    for item in items:
+        by_reason.setdefault(item.reason, []).append(item.name)
+    paper.line()
+    paper.line((title, Style.STRONG))
+    for reason, names in by_reason.items():
+        paper.paragraph((", ".join(names), Style.FAINT), (f": {reason}", Style.FAINT), first=["  "], rest=["    "])

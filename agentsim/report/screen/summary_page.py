@@ -1,0 +1,190 @@
+"""Many sessions on a screen: what they cost, what they lost, and where to look first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from agentsim.report import figures
+from agentsim.report.losses import write_losses
+from agentsim.report.paper import Paper, Span, Style
+from agentsim.report.table import TableColumn, write_table
+
+if TYPE_CHECKING:
+    from agentsim.fleet.summary import MissLine, SessionLine, Summary
+
+SESSION_COLUMNS = (
+    TableColumn("session", "<", 9, 8),
+    TableColumn("project", "<", 3, 10),
+    TableColumn("requests", ">", 4),
+    TableColumn("misses", ">", 5),
+    TableColumn("hit %", ">", 7),
+    TableColumn("cost", ">", 6),
+    TableColumn("lost", ">", 8),
+)
+
+FORMAT_COLUMNS = (
+    TableColumn("format", "<", 9, 8),
+    TableColumn("sessions", ">", 4),
+    TableColumn("requests", ">", 7),
+    TableColumn("not priced", ">", 3),
+    TableColumn("cost", ">", 8),
+)
+
+MISS_COLUMNS = (
+    TableColumn("when", "<", 4),
+    TableColumn("lost", ">", 8),
+    TableColumn("tokens", ">", 6),
+    TableColumn("cause", "<", 7),
+    TableColumn("place", "<", 9, 16, "start"),
+)
+
+
+def write_summary(paper: Paper, summary: Summary) -> None:
+    """Write a summary. Money that cannot be known is counted beside the sums and never added as nothing."""
+    _heading(paper, summary)
+    if not summary.requests:
+        paper.line("No requests in here.")
+        return
+    _figures(paper, summary)
+    _formats(paper, summary)
+    write_losses(paper, summary.losses, summary.cost or 0)
+    _worst_sessions(paper, [line for line in summary.worst_sessions if line.lost_cost or line.misses])
+    _worst_misses(paper, summary.worst_misses)
+    _unpriced(paper, summary)
+    _accounting(paper, summary)
+
+
+def _heading(paper: Paper, summary: Summary) -> None:
+    first, last = figures.day(summary.first_time), figures.day(summary.last_time)
+    when = "" if summary.first_time is None else f"{first} · " if first == last else f"{first} – {last} · "
+    paper.paragraph(
+        (figures.plural(summary.sessions, "session"), Style.STRONG),
+        f" in {figures.plural(summary.files, 'file')} · {when}{figures.plural(summary.requests, 'request')}",
+    )
+    paper.line()
+
+
+def _figures(paper: Paper, summary: Summary) -> None:
+    hit = f"{figures.per_cent(summary.hit_read, summary.hit_total)} %" if summary.hit_total else figures.UNKNOWN
+    misses = figures.plural(sum(loss.count for loss in summary.losses), "miss", "misses")
+    unpriced = sum(count for _, count in summary.unpriced)
+    of = "no request has a known price"
+    if summary.cost is not None:
+        of = f"{figures.equivalents(summary.equivalents)} input equivalents"
+        of += f"; {figures.plural(unpriced, 'request')} not priced" if unpriced else ""
+    lost = misses
+    if summary.cost is not None and summary.lost_cost is not None:
+        lost = f"{figures.per_cent(summary.lost_cost, summary.cost)} % of the bill, {misses}"
+    lines = [
+        ("cost", figures.money(summary.cost), of),
+        (
+            "hit rate",
+            hit,
+            f"{figures.count(summary.hit_read)} of {figures.count(summary.hit_total)} input tokens read",
+        ),
+        ("lost", figures.money(summary.lost_cost), lost),
+    ]
+    if summary.unlogged:
+        least = f"at least {figures.plural(summary.unlogged, 'request')} that no log shows, not in the cost"
+        known = summary.unlogged_cost
+        lines.append(("unlogged", figures.money(None) if known is None else f"≥ {figures.money(known)}", least))
+    names = max(len(name) for name, _, _ in lines)
+    amounts = max(len(amount) for _, amount, _ in lines)
+    for name, amount, rest in lines:
+        lead: list[Span] = [f"  {name:<{names}}  ", (f"{amount:>{amounts}}", Style.STRONG), "  "]
+        paper.paragraph(rest, first=lead, rest=[" " * (names + amounts + 6)])
+
+
+def _formats(paper: Paper, summary: Summary) -> None:
+    """What each format adds, where there are several."""
+    if len(summary.formats) < 2:
+        return
+    paper.line()
+    places = figures.places_for(line.cost for line in summary.formats)
+    rows: list[list[Span]] = [
+        [
+            line.format,
+            figures.count(line.sessions),
+            figures.count(line.requests),
+            figures.count(line.unpriced),
+            figures.UNKNOWN if line.cost is None else figures.money(line.cost, places),
+        ]
+        for line in summary.formats
+    ]
+    write_table(paper, FORMAT_COLUMNS, rows, indent=2)
+
+
+def _worst_sessions(paper: Paper, lines: Sequence[SessionLine]) -> None:
+    if not lines:
+        return
+    paper.line()
+    paper.line(("Sessions that lost most", Style.STRONG))
+    cost_places = figures.places_for(line.cost for line in lines)
+    lost_places = figures.places_for(line.lost_cost for line in lines)
+    rows: list[list[Span]] = [
+        [
+            line.session,
+            line.project,
+            figures.count(line.requests),
+            figures.count(line.misses),
+            figures.per_cent(line.hit_read, line.hit_total),
+            figures.UNKNOWN if line.cost is None else figures.money(line.cost, cost_places),
+            figures.UNKNOWN if line.lost_cost is None else figures.money(line.lost_cost, lost_places),
+        ]
+        for line in lines
+    ]
+    write_table(paper, SESSION_COLUMNS, rows, indent=2)
+
+
+def _worst_misses(paper: Paper, misses: Sequence[MissLine]) -> None:
+    if not misses:
+        return
+    paper.line()
+    paper.line(("Dearest misses", Style.STRONG))
+    places = figures.places_for(miss.lost_cost for miss in misses)
+    rows: list[list[Span]] = [
+        [
+            figures.moment(miss.time),
+            figures.UNKNOWN if miss.lost_cost is None else figures.money(miss.lost_cost, places),
+            figures.count(miss.lost),
+            miss.cause,
+            f"{_tail(miss.file)}:{miss.line}" if miss.file else figures.UNKNOWN,
+        ]
+        for miss in misses
+    ]
+    write_table(paper, MISS_COLUMNS, rows, indent=2)
+    if not misses[0].file:
+        return  # a trace may not tell which log its requests came from
+    paper.paragraph(
+        (f"agentsim replay {quote(misses[0].file)} --rows misses tells the story of the first.", Style.FAINT),
+        first=["  "],
+        rest=["  "],
+    )
+
+
+def _unpriced(paper: Paper, summary: Summary) -> None:
+    if not summary.unpriced and not summary.unreported:
+        return
+    paper.line()
+    if summary.unpriced:
+        models = ", ".join(f"{model} {count:,}" for model, count in summary.unpriced)
+        total = sum(count for _, count in summary.unpriced)
+        paper.paragraph((f"Not priced, and not in the cost: {figures.plural(total, 'request')} ({models})", Style.WARN))
+    if summary.unreported:
+        paper.paragraph(f"Without cache counters: {figures.plural(summary.unreported, 'request')}")
+
+
+def _accounting(paper: Paper, summary: Summary) -> None:
+    sums = summary.accounting
+    skipped = sum(count for _, count in sums.skipped)
+    text = f"{figures.plural(sums.rows, 'row')} read: {sums.used:,} used, {sums.duplicate:,} repeated,"
+    text += f" {sums.not_billable:,} without a bill, {skipped:,} skipped"
+    paper.line()
+    paper.paragraph((text, Style.FAINT))
+
+
+def _tail(path: str) -> str:
+    """The last part of a path: the folder above is in the list of sessions."""
+    return path.replace("\\", "/").rsplit("/", 1)[-1]

@@ -1,0 +1,127 @@
+"""What the terms of a verdict are called on a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agentsim.core.session import EventKind, Lane, Purpose
+from agentsim.core.verdict import Change, Divergence, Evidence, Kind, Verdict
+from agentsim.report.paper import Span, Style
+
+KINDS: dict[Kind, Span] = {
+    "first": ("first request", Style.FAINT),
+    "hit": ("hit", Style.GOOD),
+    "extended": ("hit, extended", Style.GOOD),
+    "shorter": ("shorter prompt", Style.GOOD),
+    "recovered": ("recovered", Style.GOOD),
+    "compaction": ("compaction", Style.FAINT),
+    "miss": ("MISS", Style.BAD),
+    "uncached": ("not cached", Style.WARN),
+    "unreported": ("no counters", Style.FAINT),
+}
+
+EVIDENCE: dict[Evidence, str] = {
+    "provider": "the provider said so",
+    "proved": "proved by the bodies",
+    "implied": "implied by the rows",
+    "unexplained": "unexplained",
+}
+
+CHANGES: dict[Change, str] = {
+    "inserted": "inserted",
+    "removed": "removed",
+    "reordered": "moved",
+    "edited": "edited",
+    "truncated": "cut off",
+    "cleared": "cleared",
+    "volatile": "holds text that changes by itself",
+    "key_order": "only the order of keys differs",
+    "whitespace": "only white space differs",
+    "shape": "written in another shape",
+}
+
+EVENTS: dict[EventKind, str] = {
+    "compaction": "history compacted",
+    "clearing": "old results cleared",
+    "model_change": "model changed",
+    "effort_change": "effort changed",
+    "version_change": "harness upgraded",
+    "resume": "resumed",
+    "rewind": "went back to an earlier point",
+    "tools_delta": "tools came or went",
+    "instructions_delta": "instructions came or went",
+    "api_error": "API error",
+    "interrupted": "reply interrupted",
+    "limit": "usage limit reached",
+    "prompt_submitted": "prompt",
+}
+
+PURPOSES: dict[Purpose, str] = {
+    "main": "main",
+    "subagent": "sub",
+    "summary": "summary",
+    "keep_alive": "keep-alive",
+    "retry": "retry",
+    "probe": "probe",
+    "helper": "helper",
+}
+
+
+def cause_title(code: str) -> str:
+    """The short title of a cause; empty for a code that is not known."""
+    from agentsim.diagnose.cause_registry import cause
+
+    try:
+        return cause(code).title
+    except KeyError:
+        return ""
+
+
+def fix_for(verdict: Verdict) -> str | None:
+    """The fix that a verdict names, or the one that its cause has in general."""
+    if verdict.fix or not verdict.cause:
+        return verdict.fix
+    from agentsim.diagnose.cause_registry import cause
+
+    try:
+        return cause(verdict.cause).fix
+    except KeyError:
+        return None
+
+
+def headline(verdict: Verdict) -> str:
+    """The cause and what it rests on, in words."""
+    title = cause_title(verdict.cause) if verdict.cause else ""
+    title = title or verdict.cause or "Cause unknown"
+    if verdict.evidence is None or verdict.evidence == "unexplained":
+        return title
+    return f"{title} ({EVIDENCE[verdict.evidence]})"
+
+
+def where(place: Divergence) -> str:
+    """The place where two prompts part, in words: ``tools[7] db_query inserted``."""
+    words = [place.address or (f"{place.section}, block {place.block}" if place.block is not None else place.section)]
+    words.append(place.name)
+    if place.change is not None:
+        words.append(CHANGES[place.change])
+    text = " ".join(word for word in words if word)
+    if place.offset is not None:
+        text += f", from character {place.offset:,} on"
+        if place.changed_characters is not None:
+            text += f" ({place.changed_characters:,} changed)"
+    return text
+
+
+def lane_names(lanes: Iterable[Lane]) -> dict[str, str]:
+    """Short names of lanes in the order they began: ``main``, ``sub 1``, ``sub 2``."""
+    lanes = list(lanes)
+    totals: dict[str, int] = {}
+    for lane in lanes:
+        totals[lane.purpose] = totals.get(lane.purpose, 0) + 1
+    seen: dict[str, int] = {}
+    names = {}
+    for lane in lanes:
+        seen[lane.purpose] = seen.get(lane.purpose, 0) + 1
+        name = PURPOSES.get(lane.purpose, lane.purpose)
+        names[lane.id] = name if totals[lane.purpose] == 1 else f"{name} {seen[lane.purpose]}"
+    return names

@@ -1,0 +1,1 @@
+"""Reports as web pages, Markdown with plots, and the charts in them."""

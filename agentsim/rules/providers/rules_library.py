@@ -1,0 +1,134 @@
+"""Where rules files are: those that come with the program, and those that a user brings along."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from agentsim.rules.providers.rules_document import RulesFile, RulesFileError
+from agentsim.rules.providers.rules_parsing import parse_rules
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_ALIASES = re.compile(r"^aliases = \[([^\]]*)\]", re.MULTILINE)
+
+_brought: dict[str, RulesFile] = {}
+"""The user's files, by provider and by alias. They stand in front of the bundled ones."""
+
+
+def load_rules(provider: str) -> RulesFile:
+    """The rules file of a provider, found by its name or by one of its aliases.
+
+    Raises RulesFileError when there is none.
+    """
+    name = provider.strip().lower()
+    if (brought := _brought.get(name)) is not None:
+        return brought
+    bundled = _bundled(name)
+    if bundled is None:
+        raise RulesFileError(f"no rules are known for the provider {provider[:64]!r}")
+    return bundled
+
+
+def base_of(file: RulesFile, model: str, when: int | None) -> RulesFile | None:
+    """The file that a file refers to for a model. One that names its own provider means the bundled one."""
+    name = file.base(model, when)
+    if name is None:
+        return None
+    if name == file.provider:
+        found = _bundled(name)
+        if found is None or found is file:
+            raise RulesFileError(f"{file.file}: no bundled rules are known for {name!r}")
+        return found
+    return load_rules(name)
+
+
+def provider_names() -> tuple[str, ...]:
+    """All providers that rules are known for, in alphabetical order; the user's own among them."""
+    return tuple(sorted({*_bundled_names(), *(file.provider for file in _brought.values())}))
+
+
+def brought_files() -> tuple[RulesFile, ...]:
+    """The files that the user brought along."""
+    return tuple({file.file: file for file in _brought.values()}.values())
+
+
+def read_rules_file(path: str) -> RulesFile:
+    """A file of the user's. Raises RulesFileError for what is wrong in it, and OSError when it cannot be read."""
+    with open(path, "rb") as stream:
+        data = stream.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise RulesFileError(f"{path}: larger than any rules file ({LARGEST:,} bytes)")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise RulesFileError(f"{path}: not a text file") from None
+    return parse_rules(text, path)
+
+
+def bring(file: RulesFile) -> None:
+    """Let a file stand for its provider from now on, in front of a bundled one of that name."""
+    for name in (file.provider, *file.aliases):
+        _brought[name] = file
+    _look_again()
+
+
+@contextmanager
+def with_rules(*brought: RulesFile) -> Iterator[None]:
+    """Bring files along for a while."""
+    before = dict(_brought)
+    try:
+        for file in brought:
+            bring(file)
+        yield
+    finally:
+        _brought.clear()
+        _brought.update(before)
+        _look_again()
+
+
+def _look_again() -> None:
+    from agentsim.rules.prices.price_book import use_own_prices
+    from agentsim.rules.providers import forget_resolved
+
+    forget_resolved()
+    use_own_prices({name: file.prices for name, file in _brought.items() if file.prices})
+
+
+LARGEST = 2**20
+"""Bytes."""
+
+
+@cache
+def _bundled(name: str) -> RulesFile | None:
+    if not _NAME.fullmatch(name):
+        return None
+    if name not in _bundled_names():
+        alias = _bundled_aliases().get(name)
+        return None if alias is None else _bundled(alias)
+    path = _folder() / f"{name}.toml"
+    return parse_rules(path.read_text("utf-8"), path.name)
+
+
+@cache
+def _bundled_names() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in _folder().glob("*.toml")))
+
+
+@cache
+def _bundled_aliases() -> dict[str, str]:
+    """Which provider each alias means. Only the beginning of each file is looked at: reading all would take long."""
+    found: dict[str, str] = {}
+    for name in _bundled_names():
+        with (_folder() / f"{name}.toml").open(encoding="utf-8") as stream:
+            stated = _ALIASES.search(stream.read(4096))
+        for alias in re.findall(r'"([^"]+)"', stated.group(1)) if stated else ():
+            found[alias] = name
+    return found
+
+
+def _folder() -> Path:
+    return Path(str(files("agentsim.rules.providers")))

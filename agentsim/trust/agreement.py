@@ -1,0 +1,153 @@
+"""How well blind verdicts agree with the reasons that the provider itself recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from agentsim.core.session import Session
+from agentsim.core.verdict import Verdict
+from agentsim.diagnose.diagnosis import judge_rows
+
+Grade = Literal["exact", "compatible", "contradicted"]
+"""``exact``: the verdict's cause is the provider's reason. ``compatible``: the reason is among the causes the verdict
+leaves open, or there was no loss to explain. ``contradicted``: the verdict rules the reason out."""
+
+REASON_CAUSES: dict[str, frozenset[str]] = {
+    "model_changed": frozenset({"AS404", "AS406"}),
+    "system_changed": frozenset({"AS110", "AS111", "AS112", "AS408"}),
+    "tools_changed": frozenset({"AS101", "AS102", "AS103", "AS104", "AS105", "AS408"}),
+    "messages_changed": frozenset(f"AS{code}" for code in (*range(120, 132), 140)),
+    "previous_message_not_found": frozenset({"AS201", "AS202", "AS203", "AS204", "AS205", "AS206"}),
+    "unavailable": frozenset({"AS401", "AS402", "AS403", "AS405", "AS406", "AS407"}),
+    "prompt_cache_key_changed": frozenset({"AS503"}),
+    "text_format_changed": frozenset({"AS407"}),
+    "reasoning_effort_changed": frozenset({"AS403"}),
+    "verbosity_changed": frozenset({"AS407"}),
+    "service_tier_changed": frozenset({"AS407"}),
+    "context_compacted": frozenset({"AS121", "AS130", "AS131", "AS140"}),
+    "input_changed": frozenset(f"AS{code}" for code in (*range(110, 132), 190)),
+}
+"""The causes that say the same as a provider's reason."""
+
+UNEXPLAINED = frozenset({"AS901", "AS902", "AS190"})
+
+
+class AgreedRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One request with a recorded reason, beside the blind verdict on it."""
+
+    session: str
+    request: str
+    reason: str
+    kind: str
+    cause: str | None
+    grade: Grade
+    lost: int
+
+
+class Foreseen(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How many reads were known before looking at them, of the requests after the first of their lane.
+
+    ``logged``: exactly what the logged requests before had left. ``unlogged``: exactly that and the reply before, which
+    a call that no log shows had added. ``losses``: an expiry or an overrun lookback was certain, or a compaction made,
+    and the read fell (``edge`` cases, where a lifetime was just over, among them). ``others`` are the rest.
+    """
+
+    requests: int = 0
+    logged: int = 0
+    unlogged: int = 0
+    losses: int = 0
+    others: int = 0
+
+
+class LabelAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """The confusion matrix of (reason, cause or kind, grade, count), its rows, and how many reads were foreseen.
+
+    A loss where the provider recorded that it found no difference has the reason ``no difference found``; only a
+    verdict of a changed prefix contradicts that.
+    """
+
+    labelled: int
+    matrix: tuple[tuple[str, str, Grade, int], ...]
+    rows: tuple[AgreedRow, ...]
+    exact: int
+    compatible: int
+    contradicted: int
+    foreseen: Foreseen = Foreseen()
+
+
+def agree(sessions: Iterable[Session]) -> LabelAgreement:
+    """Judge each session blind and compare with what the provider recorded. Every request counts once."""
+    rows: list[AgreedRow] = []
+    seen: dict[str, int] = {"logged": 0, "unlogged": 0, "losses": 0, "others": 0}
+    for session in sessions:
+        blind = judge_rows(session, use_provider_diagnosis=False)
+        for request, verdict in zip(session.requests, blind, strict=True):
+            if not request.counted:
+                continue
+            if verdict.prediction != "none":
+                seen[_foreseen(verdict)] += 1
+            diagnosis = request.diagnosis
+            if not diagnosis.reported:
+                continue
+            if diagnosis.reason is None and verdict.kind != "miss":
+                continue
+            reason = diagnosis.reason or "no difference found"
+            rows.append(
+                AgreedRow(
+                    session=session.id,
+                    request=request.id,
+                    reason=reason,
+                    kind=verdict.kind,
+                    cause=verdict.cause,
+                    grade=_grade(diagnosis.reason, verdict),
+                    lost=verdict.lost,
+                )
+            )
+    counts: dict[tuple[str, str, Grade], int] = {}
+    for row in rows:
+        key = (row.reason, row.cause or row.kind, row.grade)
+        counts[key] = counts.get(key, 0) + 1
+    grades = [row.grade for row in rows]
+    return LabelAgreement(
+        labelled=len(rows),
+        matrix=tuple((*key, count) for key, count in sorted(counts.items())),
+        rows=tuple(rows),
+        exact=grades.count("exact"),
+        compatible=grades.count("compatible"),
+        contradicted=grades.count("contradicted"),
+        foreseen=Foreseen(requests=sum(seen.values()), **seen),
+    )
+
+
+def _foreseen(verdict: Verdict) -> str:
+    if verdict.prediction == "wrong":
+        return "others"
+    if verdict.kind == "extended":
+        return "unlogged"
+    return "logged" if verdict.kind in ("hit", "recovered", "shorter") else "losses"
+
+
+def _grade(reason: str | None, verdict: Verdict) -> Grade:
+    if verdict.kind != "miss":
+        # The provider compares requests, not hits: a difference behind an entry that was read costs nothing.
+        return "compatible"
+    possible = {verdict.cause, *verdict.alternatives}
+    if reason is None:
+        # Compared and equal, and yet lost: an expiry, the lookback or the provider's side. A changed prefix is not.
+        changed = verdict.cause is not None and verdict.cause.startswith(("AS1", "AS4")) and verdict.cause != "AS190"
+        if not changed:
+            return "compatible" if verdict.cause in UNEXPLAINED else "exact"
+        return (
+            "compatible"
+            if any(code.startswith(("AS2", "AS3", "AS5", "AS9")) for code in verdict.alternatives)
+            else "contradicted"
+        )
+    same = REASON_CAUSES.get(reason)
+    if same is None:
+        return "compatible"
+    if verdict.cause in same:
+        return "exact"
+    return "compatible" if possible & same else "contradicted"

@@ -1,0 +1,321 @@
+"""What would have been cheaper: sessions under policies, each alone and the best of them together.
+
+A saving is the cost of a session simulated as it was recorded minus its cost simulated under a policy. The simulation
+as recorded is first held against what the log reported; where it explains too little, no money is named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agentsim.core.counts import plural
+from agentsim.core.session import Session
+from agentsim.whatif.policies import Policy, every_policy, parse
+from agentsim.whatif.policy_simulation import (
+    CannotSimulate,
+    Case,
+    SimulatedSums,
+    add_up,
+    in_order,
+    prepare,
+    simulate,
+    under,
+)
+from agentsim.whatif.reproduction import Calibration
+
+if TYPE_CHECKING:
+    import pandas
+
+Given = Session | str | os.PathLike[str]
+"""A session, or the path of a log."""
+
+_FEW = 12
+"""Policies left over that are all tried once more when no other adds to a combination."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """All sessions under one policy. Savings in picodollars and in micro-tokens; ``None`` where they are withheld.
+
+    ``changed`` is in how many sessions it had something to do; the others count as recorded.
+    """
+
+    policy: Policy
+    sums: SimulatedSums
+    changed: int
+    saving: int | None
+    saving_equivalents: int | None
+
+
+class CombinationStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One policy of a combination: what it saves alone, what it adds to those before it, and what all of them save."""
+
+    policy: Policy
+    alone: int | None
+    added: int | None
+    together: int | None
+    alone_equivalents: int | None
+    added_equivalents: int | None
+    together_equivalents: int | None
+
+
+class Combination(msgspec.Struct, frozen=True, kw_only=True):
+    """The best compatible policies found, in the order in which they add most, and the sessions under all of them."""
+
+    steps: tuple[CombinationStep, ...]
+    sums: SimulatedSums
+    saving: int | None
+    saving_equivalents: int | None
+
+
+class NotTried(msgspec.Struct, frozen=True, kw_only=True):
+    """A policy that was not tried, or a session that was left out, and why."""
+
+    name: str
+    reason: str
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Sessions as recorded and under policies. ``withheld`` says why no money is named, where none is."""
+
+    sessions: int
+    harness: str | None
+    calibration: Calibration
+    withheld: str | None
+    recorded: SimulatedSums
+    outcomes: tuple[Outcome, ...]
+    not_tried: tuple[NotTried, ...] = ()
+    left_out: tuple[NotTried, ...] = ()
+    combined: Combination | None = None
+
+    def records(self) -> list[dict[str, object]]:
+        """One flat record for the recorded sessions and for each policy, the largest saving first."""
+        from agentsim.whatif.comparison_records import records
+
+        return records(self)
+
+    def to_csv(self) -> str:
+        """The records as CSV with a header."""
+        from agentsim.whatif.comparison_records import csv_text
+
+        return csv_text(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The records as a frame of pandas, which must be installed; exact decimals become floats."""
+        from agentsim.whatif.comparison_records import frame
+
+        return frame(self)
+
+
+def compare(
+    sessions: Given | Iterable[Given],
+    policies: Sequence[Policy | str] | None = None,
+    *,
+    combine: bool = False,
+    same_input: bool = False,
+) -> Comparison:
+    """Try policies on sessions: each of them alone, and with ``combine`` the best compatible ones together.
+
+    ``sessions`` may be given as files and folders. ``policies`` (or their names, as ``agentsim compare --policy`` takes
+    them) default to one of each kind. ``same_input`` leaves out those under which the model would be shown something
+    else. Sessions that cannot be simulated, or not well enough while others can, are left out and named.
+
+    Raises CannotSimulate (a ValueError) when that is all of them, PolicyError (a ValueError) for an unknown policy, and
+    OSError for a path that holds no session.
+    """
+    cases, left_out = _cases(_read(sessions))
+    calibration = sum((case.calibration for case in cases), Calibration())
+    withheld = None if calibration.holds else _why_withheld(calibration)
+    wanted = every_policy() if policies is None else tuple(parse(p) if isinstance(p, str) else p for p in policies)
+    if same_input:
+        wanted = tuple(policy for policy in wanted if policy.changes is None)
+    recorded = sum((case.sums for case in cases), SimulatedSums())
+    trial = _Trial(cases, recorded, withheld is None)
+    outcomes: list[Outcome] = []
+    not_tried: list[NotTried] = []
+    for policy in wanted:
+        result = trial.alone(policy)
+        if isinstance(result, Outcome):
+            outcomes.append(result)
+        else:
+            not_tried.append(result)
+    outcomes.sort(key=lambda outcome: trial.weight(outcome.sums))
+    harnesses = {case.session.harness for case in cases}
+    return Comparison(
+        sessions=len(cases),
+        harness=harnesses.pop() if len(harnesses) == 1 else None,
+        calibration=calibration,
+        withheld=withheld,
+        recorded=recorded,
+        outcomes=tuple(outcomes),
+        not_tried=tuple(not_tried),
+        left_out=tuple(left_out),
+        combined=trial.together(outcomes) if combine else None,
+    )
+
+
+def _read(given: Given | Iterable[Given]) -> Iterator[Session]:
+    for item in [given] if isinstance(given, str | os.PathLike | Session) else given:
+        if isinstance(item, Session):
+            yield item
+        else:
+            from agentsim.traces.format_registry import read
+
+            yield from read([os.fspath(item)])
+
+
+def _cases(sessions: Iterable[Session]) -> tuple[list[Case], list[NotTried]]:
+    """The sessions that can be reckoned with (all that can be simulated, when none can), and those left out."""
+    cases: list[Case] = []
+    left: list[NotTried] = []
+    for session in sessions:
+        try:
+            cases.append(prepare(session))
+        except CannotSimulate as error:
+            left.append(NotTried(name=session.id, reason=str(error)))
+    if not cases:
+        raise CannotSimulate(left[0].reason if left else "there are no sessions")
+    good = [case for case in cases if case.calibration.holds]
+    if not good:
+        return cases, left
+    left += [
+        NotTried(name=case.session.id, reason=_why_withheld(case.calibration))
+        for case in cases
+        if not case.calibration.holds
+    ]
+    return good, left
+
+
+def _why_withheld(calibration: Calibration) -> str:
+    if not calibration.rows:
+        return "no request reports counters that the simulation could be held against"
+    share = calibration.explained * 1000 // max(calibration.tokens, 1)
+    return f"the simulation explains {share // 10}.{share % 10} % of the reported tokens, less than 90 %"
+
+
+class _Trial:
+    """Tries policies on the same cases."""
+
+    def __init__(self, cases: Sequence[Case], recorded: SimulatedSums, priced: bool) -> None:
+        self._cases = cases
+        self._recorded = recorded
+        self._priced = priced
+
+    def weight(self, sums: SimulatedSums) -> int:
+        """What is to be made small: the cost where every request has a price, else input at the usual ratios."""
+        return sums.cost if not self._recorded.unpriced else sums.weight
+
+    def alone(self, policy: Policy) -> Outcome | NotTried:
+        """All sessions under one policy, or why it was not tried."""
+        reasons = [policy.applies(case.session) for case in self._cases]
+        if all(reason is not None for reason in reasons):
+            return NotTried(name=policy.spec, reason=reasons[0] or "")
+        if len(self._cases) == 1:
+            policy = policy.resolved(self._cases[0].session)
+        sums, changed = self.run([policy])
+        if sums.refused > self._recorded.refused:
+            refused = sums.refused - self._recorded.refused
+            return NotTried(name=policy.spec, reason=f"the provider would refuse {plural(refused, 'request')}")
+        saving, equivalents = self.savings(sums)
+        return Outcome(policy=policy, sums=sums, changed=changed, saving=saving, saving_equivalents=equivalents)
+
+    def run(self, policies: Sequence[Policy]) -> tuple[SimulatedSums, int]:
+        """The sums over all sessions under these policies, and in how many of them one applied."""
+        sums, changed = SimulatedSums(), 0
+        for case in self._cases:
+            session, applied = under(case, policies)
+            changed += bool(applied)
+            sums += add_up(simulate(case, session)) if applied else case.sums
+        return sums, changed
+
+    def savings(self, sums: SimulatedSums) -> tuple[int | None, int | None]:
+        """What sums save in picodollars and micro-tokens; ``None`` where that is withheld or nothing has a price."""
+        if not self._priced or (self._recorded.unpriced and not self._recorded.cost):
+            return None, None
+        return self._recorded.cost - sums.cost, self._recorded.equivalents - sums.equivalents
+
+    def together(self, outcomes: Sequence[Outcome]) -> Combination:
+        """The best compatible policies: the one that adds most is taken until none adds anything.
+
+        What a policy adds is always simulated on top of those taken before. A policy that added little before is asked
+        again only when those that promised more were.
+        """
+        base = self.weight(self._recorded)
+        promised = [(base - self.weight(outcome.sums), outcome) for outcome in outcomes]
+        chosen: list[Outcome] = []
+        steps: list[CombinationStep] = []
+        now = self._recorded
+        while promised:
+            promised = [entry for entry in promised if _compatible(entry[1], chosen)]
+            promised.sort(key=lambda entry: -entry[0])
+            best: tuple[int, Outcome, SimulatedSums] | None = None
+            for index, (promise, outcome) in enumerate(promised):
+                if (promise <= 0 and len(promised) > _FEW) or (best is not None and promise <= best[0]):
+                    break
+                sums, _ = self.run([*(taken.policy for taken in chosen), outcome.policy])
+                added = self.weight(now) - self.weight(sums)
+                promised[index] = (added, outcome)
+                if sums.refused <= self._recorded.refused and added > 0 and (best is None or added > best[0]):
+                    best = (added, outcome, sums)
+            if best is None:
+                break
+            _, outcome, sums = best
+            steps.append(self._step(outcome, now, sums))
+            chosen.append(outcome)
+            now = sums
+            promised = [entry for entry in promised if entry[1] is not outcome]
+        saving, equivalents = self.savings(now)
+        return Combination(steps=tuple(steps), sums=now, saving=saving, saving_equivalents=equivalents)
+
+    def _step(self, outcome: Outcome, before: SimulatedSums, after: SimulatedSums) -> CombinationStep:
+        saved, equal = self.savings(before)
+        together, together_equal = self.savings(after)
+        return CombinationStep(
+            policy=outcome.policy,
+            alone=outcome.saving,
+            added=None if together is None or saved is None else together - saved,
+            together=together,
+            alone_equivalents=outcome.saving_equivalents,
+            added_equivalents=None if together_equal is None or equal is None else together_equal - equal,
+            together_equivalents=together_equal,
+        )
+
+
+def _compatible(outcome: Outcome, chosen: Sequence[Outcome]) -> bool:
+    slots = {slot for taken in chosen for slot in taken.policy.slots}
+    names = {taken.policy.name for taken in chosen}
+    return outcome.policy.name not in names and not slots & set(outcome.policy.slots)
+
+
+def tool_choice_alternatives(session: Session, rows: Sequence[str]) -> Mapping[str, int]:
+    """The input of ``rows`` (and of retries of them) in micro-tokens, for each way to get a tool called.
+
+    ``forced``: as recorded; ``complies``: auto, and the model calls it; ``retry``: auto, it does not, and a forced
+    request follows.
+    """
+    from agentsim.whatif.policies import policy
+
+    case = prepare(session)
+    found: dict[str, int] = {}
+    for then in ("forced", "complies", "retry"):
+        rewritten, _ = under(case, [policy("free-tool-choice", then=then)])
+        wanted = {*rows, *(f"{row}/forced" for row in rows)}
+        found[then] = sum(row.equivalents or 0 for row in simulate(case, rewritten) if row.request.id in wanted)
+    return found
+
+
+__all__ = [
+    "Calibration",
+    "Combination",
+    "CombinationStep",
+    "Comparison",
+    "NotTried",
+    "Outcome",
+    "SimulatedSums",
+    "compare",
+    "in_order",
+    "tool_choice_alternatives",
+]

@@ -1,0 +1,110 @@
+"""A comparison as flat records: for CSV, JSON and frames."""
+
+from __future__ import annotations
+
+import csv
+import io
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from agentsim.core.money import dollars
+from agentsim.whatif.policy_simulation import SimulatedSums
+
+if TYPE_CHECKING:
+    import pandas
+
+    from agentsim.whatif.comparison import Comparison
+
+FIELDS = (
+    "policy",
+    "sessions_changed",
+    "requests",
+    "fresh",
+    "written",
+    "read",
+    "output",
+    "hit_read",
+    "hit_total",
+    "cost",
+    "input_equivalents",
+    "saving",
+    "saving_input_equivalents",
+    "not_priced",
+    "changes",
+    "assumes",
+)
+"""The fields of a record. Money is in dollars and equivalents in tokens, as exact decimal text."""
+
+EXACT = ("cost", "input_equivalents", "saving", "saving_input_equivalents")
+
+
+def records(comparison: Comparison) -> list[dict[str, object]]:
+    """One record for what was recorded (its policy is "as recorded"), for each policy, and for all of them together."""
+    shown = comparison.withheld is None
+    nothing = 0 if shown and comparison.recorded.known_cost is not None else None
+    found = [_record("as recorded", comparison.recorded, 0, nothing, nothing, shown)]
+    for outcome in comparison.outcomes:
+        record = _record(
+            outcome.policy.spec, outcome.sums, outcome.changed, outcome.saving, outcome.saving_equivalents, shown
+        )
+        record["changes"], record["assumes"] = outcome.policy.changes, outcome.policy.assumes
+        found.append(record)
+    if comparison.combined is not None:
+        all_of_them = comparison.combined
+        name = "together: " + (" + ".join(step.policy.spec for step in all_of_them.steps) or "nothing saves")
+        found.append(
+            _record(
+                name, all_of_them.sums, comparison.sessions, all_of_them.saving, all_of_them.saving_equivalents, shown
+            )
+        )
+    return found
+
+
+def csv_text(comparison: Comparison) -> str:
+    """The records as CSV; what is unknown is empty."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: "" if value is None else value for key, value in row.items()} for row in records(comparison))
+    return stream.getvalue()
+
+
+def frame(comparison: Comparison) -> pandas.DataFrame:
+    """The records as a frame. Raises ImportError where pandas is not installed."""
+    import pandas
+
+    rows = [
+        {key: float(str(value)) if key in EXACT and value is not None else value for key, value in record.items()}
+        for record in records(comparison)
+    ]
+    return pandas.DataFrame(rows, columns=list(FIELDS))
+
+
+def _record(
+    policy: str, sums: SimulatedSums, changed: int, saving: int | None, equivalents: int | None, shown: bool
+) -> dict[str, object]:
+    read, total = sums.hit_rate
+    known = shown and sums.known_cost is not None
+    return {
+        "policy": policy,
+        "sessions_changed": changed,
+        "requests": sums.requests,
+        "fresh": sums.fresh,
+        "written": sums.written,
+        "read": sums.read,
+        "output": sums.output,
+        "hit_read": read,
+        "hit_total": total,
+        "cost": _exact(dollars(sums.cost)) if known else None,
+        "input_equivalents": _exact(Decimal(sums.equivalents).scaleb(-6)) if known else None,
+        "saving": None if saving is None else _exact(dollars(saving)),
+        "saving_input_equivalents": None if equivalents is None else _exact(Decimal(equivalents).scaleb(-6)),
+        "not_priced": sums.unpriced,
+        "changes": None,
+        "assumes": None,
+    }
+
+
+def _exact(amount: Decimal) -> str:
+    text = f"{amount:f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"

@@ -1,0 +1,185 @@
+"""The decoder: one forward pass over a batch of sequences whose keys and values live in pages."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import torch
+
+from agentsim.engine import row_arithmetic, weight_products
+from agentsim.engine.decoder_config import ModelConfig
+from agentsim.engine.forward_batch import Batch
+from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.weights.weights import Weights, WeightsError, expected_shapes
+from agentsim.kernels import paged_attention, rms_norm, rope, silu_mul, write_pages
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    attn_norm: torch.Tensor
+    qkv: torch.Tensor
+    o: torch.Tensor
+    ffn_norm: torch.Tensor
+    gate_up: torch.Tensor
+    down: torch.Tensor
+
+
+class Decoder:
+    """A decoder of the Llama family, ready to compute in ``dtype`` on ``device``.
+
+    ``row_by_row`` computes every token so that its bits do not depend on the batch it is in (see
+    :mod:`agentsim.engine.row_arithmetic`): for small models and for checking, as it is many times slower.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+        *,
+        row_by_row: bool = False,
+    ) -> None:
+        self.config: ModelConfig = weights.config
+        self.dtype = dtype
+        self.device = torch.device(device)
+        self.row_by_row = row_by_row
+        self.identity = _identity(weights.identity, dtype, row_by_row)
+        """Differs wherever keys and values may differ: weights, precision, arithmetic. For keys of a prefix cache."""
+        self._embed = _take(weights, "embed", dtype, self.device)
+        self._norm = _take(weights, "norm", dtype, self.device)
+        self._head = self._embed if self.config.tied else _take(weights, "head", dtype, self.device)
+        self._layers = [_layer(weights, number, dtype, self.device) for number in range(self.config.layers)]
+        self._cos, self._sin = rotation(self.config, dtype, self.device)
+        self._scale = self.config.head_dim**-0.5
+
+    @torch.inference_mode()
+    def forward(self, batch: Batch, kv: KVPages) -> torch.Tensor:
+        """Write the batch's keys and values into their pages, and score the next token where it is asked for.
+
+        Returns [N, vocab], a row for each of ``batch.logits_at``; float32 when computing in a narrower type.
+        ``ValueError`` for positions beyond the model's context.
+        """
+        if batch.positions.numel() and int(batch.positions.max()) >= self.config.context:
+            raise ValueError(f"position {int(batch.positions.max())} is beyond the context of {self.config.context}")
+        hidden = self._hidden_by_row(batch, kv) if self.row_by_row else self._hidden(batch, kv)
+        multiply = row_arithmetic.linear if self.row_by_row else weight_products.linear
+        scores = multiply(hidden, self._head)
+        return scores if self.dtype in (torch.float32, torch.float64) else scores.float()
+
+    def _hidden(self, batch: Batch, kv: KVPages) -> torch.Tensor:
+        """The last layer's output, normed, of the rows whose scores are asked for; by the operations of the device."""
+        config = self.config
+        eps, turned = config.norm_eps, config.heads + config.kv_heads
+        count = batch.tokens.shape[0]
+        x = self._embed[batch.tokens]
+        turns = self._turns(batch.positions)
+        added: torch.Tensor | None = None
+        for number, layer in enumerate(self._layers):
+            if added is None:
+                normed = rms_norm(x, layer.attn_norm, eps)
+            else:
+                normed, x = rms_norm(added, layer.attn_norm, eps, x)
+            qkv = weight_products.linear(normed, layer.qkv).view(count, turned + config.kv_heads, config.head_dim)
+            # Queries and keys turn alike, so they turn together.
+            if turns is None:
+                qk = rope(qkv[:, :turned], batch.positions, self._cos, self._sin, interleaved=config.rope_interleaved)
+            else:
+                pairs = torch.view_as_complex(qkv[:, :turned].reshape(count, turned, config.head_dim // 2, 2))
+                qk = torch.view_as_real(pairs * turns).flatten(-2)
+            k_pages, v_pages = kv.k[number], kv.v[number]
+            write_pages(qk[:, config.heads :], qkv[:, turned:], k_pages, v_pages, batch.slots)
+            seen = paged_attention(
+                qk[:, : config.heads],
+                k_pages,
+                v_pages,
+                batch.block_tables,
+                batch.q_starts,
+                batch.kv_lengths,
+                scale=self._scale,
+                window=config.window,
+            ).reshape(count, -1)
+            if number == config.layers - 1:  # keys and values are written: only what is asked for goes on
+                seen, x = seen[batch.logits_at], x[batch.logits_at]
+            normed, x = rms_norm(weight_products.linear(seen, layer.o), layer.ffn_norm, eps, x)
+            gate_up = weight_products.linear(normed, layer.gate_up)
+            added = weight_products.linear(silu_mul(gate_up[:, : config.ffn], gate_up[:, config.ffn :]), layer.down)
+        assert added is not None  # a model has a layer
+        return rms_norm(added, self._norm, eps, x)[0]
+
+    def _turns(self, positions: torch.Tensor) -> torch.Tensor | None:
+        """The rotations of a batch as complex numbers, [T, 1, head_dim / 2], where one product can turn a pair.
+
+        The same numbers that the operation ``rope`` would make anew in every layer, which on a CPU is two hundredths
+        of the time of a token. None where pairs are not neighbours, in narrow types, and on devices with kernels.
+        """
+        if not self.config.rope_interleaved or self._cos.dtype != self.dtype or self.device.type != "cpu":
+            return None
+        return torch.complex(self._cos[positions], self._sin[positions])[:, None, :]
+
+    def _hidden_by_row(self, batch: Batch, kv: KVPages) -> torch.Tensor:
+        """The same, by arithmetic that treats every row alike."""
+        config = self.config
+        eps, turned = config.norm_eps, config.heads + config.kv_heads
+        count = batch.tokens.shape[0]
+        x = self._embed[batch.tokens]
+        for number, layer in enumerate(self._layers):
+            qkv = row_arithmetic.linear(row_arithmetic.rms_norm(x, layer.attn_norm, eps), layer.qkv).view(
+                count, -1, config.head_dim
+            )
+            qk = row_arithmetic.rope(
+                qkv[:, :turned], batch.positions, self._cos, self._sin, interleaved=config.rope_interleaved
+            )
+            k_pages, v_pages = kv.k[number], kv.v[number]
+            write_pages(qk[:, config.heads :], qkv[:, turned:], k_pages, v_pages, batch.slots)
+            seen = row_arithmetic.attention(qk[:, : config.heads], k_pages, v_pages, batch, self._scale, config.window)
+            x = x + row_arithmetic.linear(seen.reshape(count, -1), layer.o)
+            gate_up = row_arithmetic.linear(row_arithmetic.rms_norm(x, layer.ffn_norm, eps), layer.gate_up)
+            x = x + row_arithmetic.linear(
+                row_arithmetic.silu_mul(gate_up[:, : config.ffn], gate_up[:, config.ffn :]), layer.down
+            )
+        return row_arithmetic.rms_norm(x[batch.logits_at], self._norm, eps)
+
+
+def rotation(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosines and sines, [context, head_dim / 2], of every position's rotation; computed in float64.
+
+    Kept in float32 at least: in a narrower type neighbouring positions would turn by the same angle.
+    """
+    pairs = torch.arange(0, config.head_dim, 2, dtype=torch.float64) / config.head_dim
+    speeds = config.rope_base**-pairs
+    if config.rope_factors is not None:
+        speeds = speeds / torch.tensor(config.rope_factors, dtype=torch.float64)
+    angles = torch.arange(config.context, dtype=torch.float64)[:, None] * speeds
+    kept = torch.promote_types(dtype, torch.float32)
+    return angles.cos().to(device, kept), angles.sin().to(device, kept)
+
+
+def _layer(weights: Weights, number: int, dtype: torch.dtype, device: torch.device) -> _Layer:
+    def take(name: str) -> torch.Tensor:
+        return _take(weights, f"layers.{number}.{name}", dtype, device)
+
+    # One product instead of three (and two): the input is read once, and a batch of one token is all overhead.
+    return _Layer(
+        attn_norm=take("attn_norm"),
+        qkv=torch.cat((take("q"), take("k"), take("v"))),
+        o=take("o"),
+        ffn_norm=take("ffn_norm"),
+        gate_up=torch.cat((take("gate"), take("up"))),
+        down=take("down"),
+    )
+
+
+def _take(weights: Weights, name: str, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    if name not in weights.tensors:
+        raise WeightsError(f"{weights.config.name}: the tensor {name} is missing; get the file again")
+    tensor = weights.tensors[name]
+    shape = expected_shapes(weights.config)[name]
+    if tuple(tensor.shape) != shape:
+        raise WeightsError(f"{weights.config.name}: the tensor {name} is {tuple(tensor.shape)}, not {shape}")
+    return tensor.to(device, dtype).contiguous()
+
+
+def _identity(weights: bytes, dtype: torch.dtype, row_by_row: bool) -> bytes:
+    how = f"{dtype}, {'row by row' if row_by_row else 'batched'}"
+    return hashlib.blake2b(weights + how.encode(), digest_size=32, person=b"model").digest()

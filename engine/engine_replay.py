@@ -1,0 +1,246 @@
+"""A session on the engine, beside what a rule predicts: the same tokens, once computed and once only counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from agentsim.cache import CacheBackend, Served
+from agentsim.cache.engine_cache import EngineCache
+from agentsim.cache.simulate import replay
+from agentsim.core.session import Request, Session
+from agentsim.engine.engine_backend import EngineBackend, MeasuredUsage
+from agentsim.engine.inference_engine import Engine
+from agentsim.engine.model_loading import Loaded
+from agentsim.engine.restore_costs import Restored, measure_restore
+from agentsim.engine.trace_tokens import DoesNotFit, How, PromptTokens, TokenWriter, page_prompt, writer_for
+from agentsim.rules.providers import rules_for
+
+RULES = "vllm"
+"""Whose rules predict: the longest prefix of whole pages, the last token always computed."""
+
+GIB = 2**30
+
+Progress = Callable[[int, int], None]
+"""Called with tokens done and tokens in all."""
+
+
+@dataclass(frozen=True)
+class ReplayedRow:
+    """One request: tokens reused as predicted and as measured; times to the first token in nanoseconds, ``cold`` with
+    nothing reused (``None`` where nothing was reused, or it was not measured)."""
+
+    request: Request
+    predicted: int
+    measured: MeasuredUsage
+    cold: int | None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the rule predicted what was measured."""
+        return self.predicted == self.measured.reused
+
+
+@dataclass(frozen=True)
+class EngineReplay:
+    """All that a replay on the engine shows. Sizes are bytes, times nanoseconds."""
+
+    session: Session
+    rows: tuple[ReplayedRow, ...]
+    without_prompt: int
+    """Requests of which too little is known to replay them."""
+    model: str
+    precision: str
+    device: str
+    threads: int
+    how: How
+    scale: float
+    page: int
+    capacity: int | None
+    """How many tokens the cache keeps; ``None``: all."""
+    bytes_per_token: int
+    peak_bytes: int
+    """The most K/V memory that requests held at once."""
+    stored_bytes: int
+    """K/V memory that the cache holds at the end."""
+    restored: Restored | None
+
+    @property
+    def agreeing(self) -> int:
+        """How many rows agree."""
+        return sum(row.agrees for row in self.rows)
+
+
+class NoKnownPrompts(ValueError):
+    """A session of which no prompt is known, not even its size."""
+
+
+class _Told:
+    """A backend that tells how far it is."""
+
+    def __init__(self, backend: CacheBackend, progress: Progress | None, sizes: Sequence[int]) -> None:
+        self._backend = backend
+        self._progress = progress
+        self._sizes = sizes
+        self._done = 0
+        self._total = sum(sizes)
+
+    def serve(self, request: Request, now: int) -> Served:
+        """See :meth:`agentsim.cache.CacheBackend.serve`."""
+        served = self._backend.serve(request, now)
+        self._done += self._sizes[int(request.id)]
+        if self._progress is not None:
+            self._progress(self._done, self._total)
+        return served
+
+
+def replay_on_engine(
+    session: Session,
+    loaded: Loaded,
+    *,
+    new_tokens: int = 8,
+    page: int = 16,
+    how: How | None = None,
+    scale: float | None = None,
+    capacity: int | None = None,
+    memory: int = 4 * GIB,
+    cold: bool = True,
+    step_tokens: int = 512,
+    paranoid: bool = False,
+    longest: int | None = None,
+    progress: Progress | None = None,
+) -> EngineReplay:
+    """Replay a session's requests at their recorded times, one after the other.
+
+    Prompts whose tokens are drawn are shrunk until the longest has at most ``longest`` tokens, or else as many as the
+    model's context holds. ``progress`` is called with tokens done and tokens in all.
+
+    ``capacity`` limits the tokens that the cache keeps (to whole pages); without one it keeps all that ``memory`` bytes
+    hold. ``cold`` measures each request that reuses something once more without a cache. Raises NothingToReplay,
+    agentsim.engine.trace_tokens.DoesNotFit.
+    """
+    config = loaded.model.config
+    writer = writer_for(
+        session.requests,
+        vocabulary=config.vocab,
+        limit=config.context - new_tokens,
+        encoder=loaded.encoder,
+        marks=loaded.marks,
+        how=how,
+        scale=scale,
+        drawn_limit=longest,
+    )
+    written = [(request, writer.write(request)) for request in session.requests]
+    known = [(request, tokens) for request, tokens in written if tokens is not None]
+    if not known:
+        raise NoKnownPrompts("no request tells its prompt, or how large it was")
+    largest = max((tokens for _, tokens in known), key=len)
+    transient = -(-(len(largest) + new_tokens) // page) + 1
+    room = memory // (loaded.bytes_per_token * page)
+    if room < 2 * transient:
+        raise DoesNotFit(
+            f"{memory / GIB:.1f} GiB hold {room * page} tokens; the longest prompt alone needs half of that"
+        )
+    kept = None if capacity is None else capacity // page
+    wanted = _distinct_pages(known, page)
+    if kept is None and wanted + transient > room:
+        kept = room - transient
+    if kept is not None:
+        wanted = min(wanted, kept)
+    paged = _paged(session, known, page)
+    predicted = _predicted(paged, page, None if kept is None else kept * page)
+    engine = Engine(
+        loaded.model,
+        pages=min(wanted + transient, room),
+        page_size=page,
+        keep_generated=False,
+        step_tokens=step_tokens,
+        paranoid=paranoid,
+    )
+    backend = EngineBackend(engine, _Written(writer, known), new_tokens=new_tokens, capacity=kept)
+    _warm_up(engine)
+    replay(paged, _Told(backend, progress, [len(tokens) for _, tokens in known]), price=False)
+    by_id = {one.request: one for one in backend.measured}
+    rows = []
+    for number, (request, tokens) in enumerate(known):
+        measured = by_id[str(number)]
+        again = _cold(loaded, tokens, page, step_tokens) if cold and measured.reused else None
+        rows.append(ReplayedRow(request, predicted[str(number)], measured, again))
+    return EngineReplay(
+        session=session,
+        rows=tuple(rows),
+        without_prompt=len(written) - len(known),
+        model=loaded.name,
+        precision=loaded.precision,
+        device=loaded.model.device.type,
+        threads=loaded.threads,
+        how=writer.how,
+        scale=writer.scale,
+        page=page,
+        capacity=None if kept is None else kept * page,
+        bytes_per_token=loaded.bytes_per_token,
+        peak_bytes=engine.peak_bytes,
+        stored_bytes=engine.stored_bytes,
+        restored=measure_restore(loaded.model, largest.tokens, page) if cold and len(largest) > page else None,
+    )
+
+
+class _Written:
+    """What was written already."""
+
+    def __init__(self, writer: TokenWriter, known: Sequence[tuple[Request, PromptTokens]]) -> None:
+        self.how = writer.how
+        self.scale = writer.scale
+        self._known = known
+
+    def write(self, request: Request) -> PromptTokens | None:
+        return self._known[int(request.id)][1]
+
+
+def _paged(session: Session, known: Sequence[tuple[Request, PromptTokens]], page: int) -> Session:
+    """The session with prompts whose blocks are pages of the model's tokens, and with ids that are there once."""
+    requests = [
+        msgspec.structs.replace(request, id=str(number), prompt=page_prompt(tokens.tokens, page))
+        for number, (request, tokens) in enumerate(known)
+    ]
+    return msgspec.structs.replace(session, requests=tuple(requests))
+
+
+def _predicted(session: Session, page: int, capacity: int | None) -> dict[str, int]:
+    """What the rule says is read, by request."""
+    rules = rules_for(RULES, "", None).with_(quantum=page)
+    ledger = replay(session, EngineCache(rules, capacity), price=False)
+    return {row.request.id: row.usage.read or 0 for row in ledger.rows}
+
+
+def _distinct_pages(known: Sequence[tuple[Request, PromptTokens]], page: int) -> int:
+    """How many pages all prompts have together, those that they share counted once."""
+    seen: set[tuple[str, bytes]] = set()
+    for request, tokens in known:
+        prompt = page_prompt(tokens.tokens[: len(tokens) // page * page], page)
+        seen.update((request.model, prompt.chain(end)) for end in range(1, len(prompt) + 1))
+    return len(seen)
+
+
+def _warm_up(engine: Engine) -> None:
+    """The first pass of a process pays for what the later ones find ready."""
+    vocabulary = engine.model.config.vocab
+    tokens = [
+        number % vocabulary for number in range(min(3 * engine.page_size, engine.pool.size * engine.page_size - 2))
+    ]
+    engine.submit(tokens, 2, namespace=b"warm up")
+    engine.run()
+    engine.cache.clear()
+    engine.pool.peak = 0
+
+
+def _cold(loaded: Loaded, tokens: PromptTokens, page: int, step_tokens: int) -> int:
+    """The time to the first token when nothing is reused."""
+    pages = -(-len(tokens) // page)
+    engine = Engine(loaded.model, pages=pages, page_size=page, prefix_cache=False, step_tokens=step_tokens)
+    sequence = engine.submit(tokens.tokens, 1)
+    engine.run()
+    assert sequence.time_to_first_token is not None
+    return sequence.time_to_first_token

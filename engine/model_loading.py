@@ -1,0 +1,67 @@
+"""A model made ready to run, with what reads and writes its text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from agentsim.engine.decoder import Decoder
+from agentsim.engine.torch_threads import use_threads
+from agentsim.engine.trace_tokens import ByteTokens, Encoder
+from agentsim.engine.weights.find_model import TINY_NAME, find_model, load_weights
+
+DTYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}
+MARK = "<|im_start|>"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model, its tokenizer (``None`` where its files hold none), and whether it knows the marks of a conversation."""
+
+    model: Decoder
+    encoder: Encoder | None
+    marks: bool
+    threads: int
+
+    @property
+    def name(self) -> str:
+        """What the model's files call it."""
+        return self.model.config.name
+
+    @property
+    def precision(self) -> str:
+        """The type of its numbers."""
+        return str(self.model.dtype).removeprefix("torch.")
+
+    def pages_in(self, memory: int, page_size: int = 16) -> int:
+        """How many pages so many bytes hold, and no more than four times the model's context; at least one."""
+        most = 4 * self.model.config.context // page_size
+        return max(1, min(most, memory // (self.bytes_per_token * page_size)))
+
+    @property
+    def bytes_per_token(self) -> int:
+        """What one token's keys and values take."""
+        return self.model.config.kv_numbers_per_token() * self.model.dtype.itemsize
+
+
+def load(
+    named: str | None = None, precision: str = "float32", threads: int | None = None, device: str | None = None
+) -> Loaded:
+    """The model that is meant: ``None`` for the installed one, ``tiny`` for the seeded one, or a file or folder.
+
+    ``threads`` is how many torch computes with; ``None`` takes what fits the machine now (see
+    agentsim.engine.torch_threads). Without ``device`` a CUDA device is used where there is one. Raises
+    agentsim.engine.weights.weights.WeightsError.
+    """
+    chosen = use_threads(threads).count
+    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    model = Decoder(load_weights(named), DTYPES[precision], place)
+    if named == TINY_NAME:
+        return Loaded(model, ByteTokens(), marks=False, threads=chosen)
+    path = find_model(named)
+    from agentsim.engine.tokenizer import Tokenizer
+    from agentsim.engine.tokenizer_folder import read_tokenizer
+
+    tokenizer = read_tokenizer(path) if path.is_dir() else Tokenizer.from_gguf(path)
+    return Loaded(model, tokenizer, marks=tokenizer is not None and MARK in tokenizer.special, threads=chosen)

@@ -1,0 +1,84 @@
+"""Entries behind the results of tools that the provider runs: five minutes, whatever the request asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentsim.cache.entry_store import Address, Space
+from agentsim.cache.inner_entries import LEAST_LANES, InnerEntries
+from agentsim.cache.modeled_provider import ModeledProvider
+from agentsim.cache.simulate import scan
+from agentsim.core.prompt import Block, Prompt
+from agentsim.core.session import Request
+from agentsim.rules.providers import rules_for
+from tests.agentsim.prompts import MODEL, block, prompt, request, session
+
+HOUR = 3600
+SPACES = (Space(("", MODEL, 0, ())), Space(("", MODEL, 1, ())), Space(("", MODEL, 2, ())))
+HEAD = [block("tools", 3_000, "tools"), block("rules", 3_000, "system", role=None)]
+ASK = block("what is new?", 100)
+SEARCH = block("query", 50, kind="server_tool_use", role="assistant")
+FOUND = block("pages", 7_000, kind="web_search_tool_result", role="assistant")
+SAID = block("this is", 200, role="assistant")
+NEXT = block("and before?", 40)
+
+
+def marked(blocks: list[Block], ttl: int) -> Prompt:
+    return prompt(blocks, (len(blocks) - 1, ttl))
+
+
+def reads(gap: int, *, ttl: int = HOUR, parent: str | None = "0", backend: ModeledProvider | None = None) -> int | None:
+    """What the next question reads, ``gap`` seconds after one whose answer took 30 seconds and searched the web."""
+    first = request("0", 0, marked([*HEAD, ASK], ttl), lasts=30)
+    blocks = [*HEAD, ASK, SEARCH, FOUND, SAID, NEXT]
+    second = request("1", gap, marked(blocks, ttl), parent=parent)
+    return scan(session([first, second]), backend or ModeledProvider()).rows[1].usage.read
+
+
+@pytest.mark.parametrize(
+    ("gap", "read"),
+    [
+        (60, 6_100 + 50 + 7_000),  # the result is there, too
+        (300, 13_150),
+        (301, 6_100),  # only what the request itself kept for an hour
+        (20, 6_100),  # the answer is not through: its entries cannot be read yet
+        (3_601, 0),
+    ],
+)
+def test_what_the_next_request_reads(gap: int, read: int) -> None:
+    assert reads(gap) == read
+
+
+def test_the_rule_can_be_switched_off() -> None:
+    off = ModeledProvider(rules_for("anthropic", MODEL, None).with_(server_tool_ttl=0))
+    assert reads(60, backend=off) == 6_100
+
+
+def test_without_a_breakpoint_of_its_own_nothing_is_kept() -> None:
+    first = request("0", 0, prompt([*HEAD, ASK]), lasts=30)
+    second = request("1", 60, marked([*HEAD, ASK, SEARCH, FOUND, SAID, NEXT], HOUR), parent="0")
+    rows = scan(session([first, second]), ModeledProvider()).rows
+    assert [row.usage.read for row in rows] == [0, 0]
+
+
+def test_results_of_the_users_own_tools_are_no_such_results() -> None:
+    call = block("ls", 50, kind="tool_use", role="assistant")
+    result = block("files", 7_000, kind="tool_result")
+    requests: list[Request] = [
+        request("0", 0, marked([*HEAD, ASK], HOUR), lasts=30),
+        request("1", 60, marked([*HEAD, ASK, call, result], HOUR), parent="0"),
+    ]
+    rows = scan(session(requests), ModeledProvider()).rows
+    assert rows[1].usage.read == 6_100
+
+
+def test_conversations_that_are_over_are_forgotten_where_that_is_wanted() -> None:
+    remembered = {}
+    for forgets in (False, True):
+        inner = InnerEntries(forgets=forgets)
+        for number in range(4 * LEAST_LANES):
+            one = request(f"r{number}", 600 * number, prompt([ASK]), lane=f"lane {number}")
+            inner.note(one, Address(prompt([ASK]), SPACES), one.start or 0, one.start or 0, one.start or 0)
+        remembered[forgets] = len(inner._answered)
+    assert remembered[False] == 4 * LEAST_LANES
+    assert remembered[True] <= LEAST_LANES

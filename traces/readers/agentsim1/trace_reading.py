@@ -1,0 +1,285 @@
+"""``agentsim/1`` lines to sessions, one session at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agentsim.core.prompt import Block, Breakpoint, Prompt
+from agentsim.core.session import Accounting, Event, Lane, Problem, ProviderDiagnosis, Request, Session, Source, Usage
+from agentsim.core.strict_decoding import BadRow, decode
+from agentsim.traces.hostile_records import RawRow, Tally, TraceError, rows_of, tell_or_raise
+from agentsim.traces.readers.agentsim1.trace_wire import (
+    FORMAT,
+    KINDS,
+    ROWS,
+    BlockRow,
+    EventRow,
+    PromptRow,
+    RequestRow,
+    Row,
+    SessionRow,
+    UsageRow,
+    nanoseconds,
+)
+
+_SECTIONS = {"tools": 0, "system": 1, "messages": 2}
+_NO_DIAGNOSIS = ProviderDiagnosis()
+
+
+def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
+    """The sessions of these files, in order. A session that came before (in the same or another file) is left out.
+
+    What belongs to no session is told in ``problems``, and so is a file that cannot be read, is of another version or
+    holds no session; without that list, OSError is raised for it (TraceError where its content is at fault).
+    """
+    seen: dict[str, str] = {}
+    for path in paths:
+        count = 0
+        try:
+            for session in _sessions_of(path, problems):
+                count += 1
+                if session.id not in seen:
+                    seen[session.id] = path
+                    yield session
+                elif problems is not None:
+                    reason = "this session is in the input twice"
+                    remedy = f"the copy in {seen[session.id]} was used, this one was left out"
+                    problems.append(Problem(file=path, line=0, reason=reason, remedy=remedy))
+            if not count:
+                remedy = 'its first line must be {"record": "session", ...}'
+                raise TraceError(path, f"no {FORMAT} session in it", remedy)
+        except OSError as error:
+            tell_or_raise(error, path, problems)
+
+
+def _sessions_of(path: str, problems: list[Problem] | None) -> Iterator[Session]:
+    stray = Tally(path)
+    session: _Session | None = None
+    for raw in rows_of(path, ROWS):
+        try:
+            row = _row(path, raw)
+        except BadRow as bad:
+            tally = session.tally if session is not None else stray
+            tally.rows += 1
+            tally.skip(raw.line, bad)
+            continue
+        if isinstance(row, SessionRow):
+            if session is not None:
+                yield session.finished()
+            session = _Session(path, raw.line, row)
+        elif session is None:
+            stray.rows += 1
+            stray.skip(raw.line, BadRow("no header", "a session must begin before it"))
+        else:
+            session.take(raw.line, row)
+    if session is not None:
+        yield session.finished()
+    if problems is not None:
+        problems += stray.problems
+
+
+def _row(path: str, raw: RawRow[Row]) -> Row:
+    if raw.bad is not None and raw.bad.reason in ("bad field", "bad counter", "not an object"):
+        kind = decode(KINDS, raw.data)
+        if kind.record == "session" or (kind.record is None and kind.format is not None):
+            check_version(path, raw.line, kind.format)
+        elif kind.record not in ("request", "event"):
+            raise BadRow("unknown record", "neither session, request nor event")
+    return raw.checked()
+
+
+def check_version(path: str, line: int, version: str | None) -> None:
+    """Raise TraceError for a header of another version than this reader knows."""
+    if version is not None and version != FORMAT and version.startswith("agentsim/"):
+        shown = version if len(version) < 20 and version.isprintable() else "of an unknown version"
+        raise TraceError(path, f"a trace in format {shown}", f"this program reads {FORMAT}: update it", line)
+
+
+class _Session:
+    """A session being read. Mutable."""
+
+    def __init__(self, path: str, line: int, header: SessionRow) -> None:
+        self.header = header
+        self.line = line
+        self.tally = Tally(path)
+        self.tally.rows = self.tally.used = 1
+        self.of_log = _accounting_of(header)
+        if self.of_log is not None and not self.of_log.adds_up:
+            self.of_log = None
+            self.tally.tell(line, BadRow("bad accounting", "the header's accounting does not add up"), note=True)
+        self.requests: list[Request] = []
+        self.events: list[Event] = []
+        self.prompts: dict[str, Prompt | None] = {}
+        self.lanes: dict[str, Lane] = {}
+        for lane in header.lanes:
+            self.lanes.setdefault(lane.id, Lane(id=lane.id, title=lane.title, purpose=lane.purpose, parent=lane.parent))
+
+    def take(self, line: int, row: RequestRow | EventRow) -> None:
+        """Add a request or an event; a row that does not fit is counted as skipped."""
+        self.tally.rows += 1
+        try:
+            if isinstance(row, EventRow):
+                self._take_event(row)
+            elif row.id in self.prompts:
+                self.tally.duplicate += 1
+                return
+            else:
+                self._take_request(line, row)
+        except BadRow as bad:
+            self.tally.skip(line, bad)
+        else:
+            self.tally.used += 1
+
+    def finished(self) -> Session:
+        """The session as read."""
+        header = self.header
+        missing = (header.requests or 0) - len(self.requests) - sum(self.tally.skipped.values())
+        if missing > 0:
+            self.tally.tell(self.line, BadRow("cut short", f"{missing:,} of {header.requests:,} requests are missing"))
+        before = tuple(
+            Problem(file=one.file, line=one.line, reason=one.reason, remedy=one.remedy, note=one.note)
+            for one in header.problems
+        )
+        return Session(
+            id=header.id,
+            format=header.source_format,
+            completeness=header.completeness,
+            lanes=tuple(self.lanes.values()),
+            requests=tuple(self.requests),
+            events=tuple(self.events),
+            files=header.files,
+            harness=header.harness,
+            title=header.title,
+            accounting=self._accounting(),
+            problems=(*before, *self.tally.problems),
+        )
+
+    def _accounting(self) -> Accounting:
+        """That of the log the trace was made from, and the rows of the trace itself that could not be used."""
+        own, log = self.tally.accounting(), self.of_log
+        if log is None:
+            return own
+        skipped = dict(log.skipped)
+        for reason, count in own.skipped:
+            skipped[reason] = skipped.get(reason, 0) + count
+        return Accounting(
+            rows=log.rows + own.rows - own.used,
+            used=log.used,
+            duplicate=log.duplicate + own.duplicate,
+            not_billable=log.not_billable,
+            skipped=tuple(sorted(skipped.items())),
+        )
+
+    def _take_event(self, row: EventRow) -> None:
+        self._know(row.lane)
+        time = nanoseconds(row.time)
+        self.events.append(Event(kind=row.kind, time=time, lane=row.lane, before=row.before, detail=row.detail))
+
+    def _take_request(self, line: int, row: RequestRow) -> None:
+        prompt = None
+        if row.prompt is not None:
+            base = self._base(row.prompt)
+            if base is None:
+                # One lost row must not take the counters of all that follow it along.
+                self.tally.tell(
+                    line, BadRow("prompt unknown", "the request it grew from is missing or has none"), note=True
+                )
+            else:
+                prompt = _grown(base, row.prompt)
+        said = row.diagnosis
+        request = Request(
+            id=row.id,
+            lane=row.lane,
+            model=row.model,
+            start=nanoseconds(row.start),
+            provider=row.provider,
+            parent=row.parent,
+            purpose=row.purpose,
+            first_token=nanoseconds(row.first_token),
+            end=nanoseconds(row.end),
+            prompt=prompt,
+            settings=row.settings,
+            usage=None if row.usage is None else _usage(row.usage),
+            iterations=tuple(_usage(usage) for usage in row.iterations),
+            diagnosis=_NO_DIAGNOSIS
+            if said is None
+            else ProviderDiagnosis(reported=said.reported, reason=said.reason, missed_tokens=said.missed_tokens),
+            stop_reason=row.stop_reason,
+            service_tier=row.service_tier,
+            speed=row.speed,
+            region=row.region,
+            host=row.host,
+            harness_version=row.harness_version,
+            appended_blocks=row.appended_blocks,
+            section_tokens=row.section_tokens,
+            output_final=row.output_final,
+            counted=row.counted,
+            source=None if row.source is None else Source(row.source.file, row.source.line),
+        )
+        self._know(row.lane)
+        self.prompts[row.id] = prompt
+        self.requests.append(request)
+
+    def _know(self, lane: str) -> None:
+        if lane not in self.lanes:
+            self.lanes[lane] = Lane(id=lane, title=lane)
+
+    def _base(self, row: PromptRow) -> Prompt | None:
+        return Prompt.of(()) if row.grew_from is None else self.prompts.get(row.grew_from)
+
+
+def _grown(base: Prompt, row: PromptRow) -> Prompt:
+    if row.keep > len(base):
+        raise BadRow("bad delta", "prompt.keep is more than the prompt it grew from has")
+    section = _SECTIONS[base[row.keep - 1].section] if row.keep else 0
+    for block in row.blocks:
+        if _SECTIONS[block.section] < section:
+            raise BadRow("bad delta", "prompt.blocks are not in the order tools, system, messages")
+        section = _SECTIONS[block.section]
+    length = row.keep + len(row.blocks)
+    if any(position >= length for position, _ in row.breakpoints):
+        raise BadRow("bad delta", "prompt.breakpoints lie outside the prompt")
+    if row.keep == 0:
+        base = Prompt.of(())
+    markers = (Breakpoint(position, ttl) for position, ttl in row.breakpoints)
+    return base.replace_after(row.keep, map(_block, row.blocks), markers)
+
+
+def _accounting_of(header: SessionRow) -> Accounting | None:
+    row = header.accounting
+    if row is None:
+        return None
+    return Accounting(
+        rows=row.rows,
+        used=row.used,
+        duplicate=row.duplicate,
+        not_billable=row.not_billable,
+        skipped=row.skipped,
+    )
+
+
+def _block(row: BlockRow) -> Block:
+    return Block(
+        section=row.section,
+        kind=row.kind,
+        digest=bytes.fromhex(row.digest),
+        role=row.role,
+        tokens=row.tokens,
+        origin=row.origin,
+        name=row.name,
+        message=row.message,
+        part=row.part,
+        shape=row.shape,
+        text=row.text,
+    )
+
+
+def _usage(row: UsageRow) -> Usage:
+    return Usage(
+        fresh=row.fresh,
+        write_5m=row.write_5m,
+        write_1h=row.write_1h,
+        write_other=row.write_other,
+        read=row.read,
+        output=row.output,
+    )

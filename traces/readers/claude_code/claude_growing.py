@@ -1,0 +1,118 @@
+"""Logs that are being written: what was read of them is kept, and only what was appended is read.
+
+The sessions are those that reading everything anew would give. A conversation of several files is read anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agentsim.core.session import Purpose, Request
+from agentsim.traces.growing_file import GrowingFile
+from agentsim.traces.log_lines import LineChunk, is_packed
+from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
+from agentsim.traces.readers.claude_code.claude_conversation import MAX_PROBLEMS, ClaudeConversation
+from agentsim.traces.readers.claude_code.claude_scan import scan, scan_blocks
+from agentsim.traces.readers.claude_code.claude_session import request_of
+from agentsim.traces.readers.claude_code.claude_steps import CallStep, Tree
+
+
+class SettledCalls:
+    """What was found out about the calls of a unit, as far as nothing appended later can change it."""
+
+    def __init__(self) -> None:
+        self._steps: dict[int, CallStep] = {}
+        self._requests: dict[int, tuple[tuple[object, ...], Request]] = {}
+
+    def step(self, tree: Tree, call: ClaudeCall) -> CallStep:
+        """As :meth:`agentsim.traces.readers.claude_code.claude_steps.Tree.step`."""
+        step = self._steps.get(call.index)
+        if step is None:
+            step = tree.step(call)
+            if step.settled:
+                self._steps[call.index] = step
+        return step
+
+    def request(
+        self,
+        unit: ClaudeConversation,
+        call: ClaudeCall,
+        step: CallStep,
+        lane: str,
+        purpose: Purpose,
+        counted: bool,
+        names: Mapping[tuple[str, str], str],
+    ) -> Request:
+        """As :func:`agentsim.traces.readers.claude_code.claude_session.request_of`."""
+        parent = None if step.parent is None else names.get(step.parent.key)
+        name = names.get(call.key)
+        # What may still change of a call, and what is not told by the call.
+        said = (call.model, call.end, call.stop_reason, call.usage, call.diagnostics)
+        key = (*said, step, lane, purpose, counted, name, parent)
+        before = self._requests.get(call.index)
+        if before is not None and before[0] == key:
+            return before[1]
+        request = request_of(unit, call, step, lane, purpose, counted, names)
+        self._requests[call.index] = (key, request)
+        return request
+
+
+class GrowingClaudeLogs:
+    """Logs by their paths, as far as they were read. Mutable; for one thread."""
+
+    def __init__(self) -> None:
+        self._logs: dict[str, _Log] = {}
+
+    def unit(self, files: tuple[str, ...]) -> ClaudeConversation:
+        """As :func:`agentsim.traces.readers.claude_code.claude_scan.scan`."""
+        path = files[0]
+        if len(files) > 1 or is_packed(path):
+            return scan(files)
+        log = self._logs.get(path)
+        if log is None or not log.grow():
+            log = self._logs[path] = _Log(path)
+        return log.now()
+
+    def known(self, unit: ClaudeConversation) -> SettledCalls | None:
+        """What is known about the calls of a unit that :meth:`unit` gave."""
+        log = self._logs.get(unit.files[0])
+        return log.known if log is not None and log.unit.calls is unit.calls else None
+
+
+class _Log:
+    """One file with its whole lines taken in."""
+
+    def __init__(self, path: str) -> None:
+        self.unit = ClaudeConversation((path,))
+        self.known = SettledCalls()
+        self._file = GrowingFile(path)
+        scan_blocks(self.unit, 0, self._file.all_lines())
+
+    def grow(self) -> bool:
+        """Take in what was appended. False when the file did anything else but grow."""
+        return self._file.grow(self._take)
+
+    def _take(self, blocks: list[LineChunk], before: int) -> None:
+        scan_blocks(self.unit, 0, blocks, before)
+
+    def now(self) -> ClaudeConversation:
+        """The unit as the file is now, with its last line however far that is written."""
+        if not self._file.can_grow:
+            return scan(self.unit.files)
+        rest = self._file.last_line()
+        if not rest:
+            return self.unit
+        last = ClaudeConversation(self.unit.files)
+        scan_blocks(last, 0, rest, self._file.lines)
+        if last.calls:
+            # A whole line that only lacks its newline. It may change calls, which could not be undone.
+            return scan(self.unit.files)
+        last.calls, last.by_key = self.unit.calls, self.unit.by_key
+        for name in ("rows", "duplicate", "not_billable"):
+            setattr(last, name, getattr(last, name) + getattr(self.unit, name))
+        last.session = self.unit.session
+        last.first_stamp, last.last_stamp = self.unit.first_stamp, self.unit.last_stamp
+        for reason, count in self.unit.skipped.items():
+            last.skipped[reason] = last.skipped.get(reason, 0) + count
+        last.problems = (self.unit.problems + last.problems)[:MAX_PROBLEMS]
+        return last

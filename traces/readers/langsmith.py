@@ -1,0 +1,138 @@
+"""LangSmith runs of models (``run_type`` ``llm``), as JSON lines, an array, or pages of its API.
+
+Usage convention: ``usage_metadata.input_tokens`` includes what was read from and written to a cache (checked: what is
+left is not negative). Where writes are split by lifetime, the counter of all writes may be 0: the larger of the two
+counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from agentsim.bodies.input_conventions import input_includes_cached, provider_name, provider_of_model
+from agentsim.core.session import Problem, Request, Session, Source, Usage
+from agentsim.core.strict_decoding import BadRow, counter
+from agentsim.traces.export_rows import add_in_order, export_rows
+from agentsim.traces.hostile_records import calls_in
+from agentsim.traces.session_assembly import MAIN, Assembly, read_each
+from agentsim.traces.time_stamps import nanoseconds
+
+NAME = "langsmith"
+DESCRIPTION = "LangSmith runs of models, exported or from its API (from descriptions)"
+VERIFIED = False
+
+Json = dict[str, Any]
+DEEPEST = 6
+
+
+class _Row(msgspec.Struct, gc=False):
+    run_type: str | None = None
+    id: str | None = None
+    trace_id: str | None = None
+    session_id: str | None = None
+    start_time: str | None = None
+    end_time: str | None = None
+    first_token_time: str | None = None
+    error: msgspec.Raw = msgspec.Raw(b"")
+    outputs: Json | None = None
+    extra: Json | None = None
+
+
+_rows = msgspec.json.Decoder(_Row)
+
+
+def detect(head: bytes, path: str) -> bool:
+    """Whether a file begins like runs."""
+    return head.lstrip()[:1] in (b"{", b"[") and b'"run_type"' in head and b'"start_time"' in head
+
+
+def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
+    """The session of each file; each conversation in it (each trace, where none is told) is a lane. What is wrong with
+    a file is told in ``problems``; without that list OSError is raised for it."""
+    seen: set[str] = set()
+    yield from read_each(paths, problems, lambda path: _session(path, seen), "run of a model with its counters")
+
+
+def _session(path: str, seen: set[str]) -> Session:
+    assembly = Assembly.of_file(path, NAME)
+    calls = calls_in(
+        export_rows(path, _rows),
+        assembly.tally,
+        lambda row, line: _request(row, Source(path, line)),
+        billed=_is_billed,
+        seen=seen,
+        id_of=lambda row: row.id,
+    )
+    add_in_order(assembly, calls)
+    return assembly.build("usage")
+
+
+def _is_billed(row: _Row) -> bool:
+    failed = bytes(row.error) not in (b"", b"null", b'""')
+    return row.run_type == "llm" and (not failed or bool(row.outputs))
+
+
+def _request(row: _Row, source: Source) -> Request:
+    found = _find(row.outputs, "usage_metadata", DEEPEST)
+    if found is None:
+        raise BadRow("no usage", "outputs.usage_metadata")
+    extra = row.extra or {}
+    metadata, parameters = (_object(extra.get(name)) for name in ("metadata", "invocation_params"))
+    model = _text(metadata, "ls_model_name") or _text(parameters, "model", "model_name") or ""
+    start, first = nanoseconds(row.start_time), nanoseconds(row.first_token_time)
+    return Request(
+        id=row.id or f"#{source.line}",
+        lane=_text(metadata, "thread_id", "conversation_id", "session_id") or row.trace_id or MAIN,
+        model=model.rpartition("/")[2],
+        provider=provider_name(_text(metadata, "ls_provider"), provider_of_model(model)),
+        start=start,
+        first_token=first if first is not None and start is not None and first > start else None,
+        end=nanoseconds(row.end_time),
+        usage=_usage(found),
+        source=source,
+    )
+
+
+def _usage(found: Json) -> Usage:
+    details = _object(found.get("input_token_details"))
+    read = counter(details.get("cache_read"), "cache_read")
+    write = counter(details.get("cache_creation"), "cache_creation")
+    five = counter(details.get("ephemeral_5m_input_tokens"), "ephemeral_5m_input_tokens")
+    hour = counter(details.get("ephemeral_1h_input_tokens"), "ephemeral_1h_input_tokens")
+    split = (five or 0) + (hour or 0)
+    counts = (write, five, hour)
+    written = None if all(count is None for count in counts) else max(write or 0, split)
+    usage = input_includes_cached(
+        counter(found.get("input_tokens"), "input_tokens"),
+        read,
+        written,
+        counter(found.get("output_tokens"), "output_tokens"),
+    )
+    if not split or written is None:
+        return usage
+    return msgspec.structs.replace(usage, write_5m=five, write_1h=hour, write_other=(written - split) or None)
+
+
+def _find(value: object, name: str, depth: int) -> Json | None:
+    """The first object of this name in a run's outputs: every version of the library nests it elsewhere."""
+    if depth and isinstance(value, dict):
+        found = value.get(name)
+        if isinstance(found, dict):
+            return found
+        inner: list[object] = list(value.values())
+    elif depth and isinstance(value, list):
+        inner = value[:8]
+    else:
+        return None
+    return next((found for each in inner if (found := _find(each, name, depth - 1)) is not None), None)
+
+
+def _object(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(place: Json, *names: str) -> str | None:
+    return next((value for name in names if isinstance(value := place.get(name), str) and value), None)

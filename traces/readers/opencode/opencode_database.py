@@ -1,0 +1,87 @@
+"""OpenCode's database, read without writing to it.
+
+The database is kept in write-ahead mode: the newest rows stand in a file beside it. SQLite reads both when it is opened
+read-only, as long as the folder can be written for its shared memory; where that fails the main file is read alone.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from urllib.parse import quote
+
+from agentsim.core.strict_decoding import BadRow, decode
+from agentsim.traces.hostile_records import Tally, TraceError
+from agentsim.traces.readers.opencode.opencode_shapes import About, OpenCodeMessage, infos, parts
+
+REMEDY = "check that it is an opencode.db, and that its -wal file lies beside it"
+
+
+def is_opencode(path: str) -> bool:
+    """Whether a database has OpenCode's tables."""
+    try:
+        with closing(_connect(path)) as database:
+            return {"session", "message", "part"} <= _tables(database)
+    except (sqlite3.Error, OSError):
+        return False
+
+
+def sessions_in(path: str) -> Iterator[tuple[About, list[OpenCodeMessage], Tally]]:
+    """Each session with its messages, and where its rows went that cannot be read. Raises TraceError when the database
+    cannot be."""
+    try:
+        with closing(_connect(path)) as database:
+            rows = database.execute("SELECT id, parent_id, project_id, title, version FROM session ORDER BY id")
+            for row in rows.fetchall():
+                about = About(*(value if isinstance(value, str) else None for value in row))
+                tally = Tally(path)
+                yield about, list(_messages(database, about, tally)), tally
+    except sqlite3.Error as error:
+        raise TraceError(path, f"not a readable database ({error})", REMEDY) from None
+
+
+def _messages(database: sqlite3.Connection, about: About, tally: Tally) -> Iterator[OpenCodeMessage]:
+    found: dict[str, list[bytes]] = {}
+    query = "SELECT message_id, data FROM part WHERE session_id = ? ORDER BY id"
+    for message, data in database.execute(query, (about.id,)):
+        found.setdefault(str(message), []).append(_bytes(data))
+    query = "SELECT rowid, id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
+    for number, id, data in database.execute(query, (about.id,)):
+        place = number if isinstance(number, int) else 0
+        try:
+            info = decode(infos, _bytes(data))
+            info.id, info.sessionID = str(id), about.id
+            yield OpenCodeMessage(info, [decode(parts, part) for part in found.get(str(id), ())], place)
+        except BadRow as bad:
+            tally.rows += 1
+            tally.skip(place, bad)
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    if not os.path.isfile(path):
+        raise FileNotFoundError(path)
+    address = "file:" + quote(os.path.abspath(path))
+    error: sqlite3.Error | None = None
+    for mode in ("mode=ro", "immutable=1"):
+        database = sqlite3.connect(f"{address}?{mode}", uri=True)
+        try:
+            _tables(database)
+        except sqlite3.Error as failure:
+            database.close()
+            error = error or failure
+        else:
+            return database
+    assert error is not None
+    raise error
+
+
+def _tables(database: sqlite3.Connection) -> set[str]:
+    return {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def _bytes(data: object) -> bytes:
+    if isinstance(data, str):
+        return data.encode("utf-8", "surrogatepass")
+    return data if isinstance(data, bytes) else b""

@@ -1,0 +1,211 @@
+"""Putting a session together from the rows of an agent's log: lanes, parents, events, ids, accounts.
+
+A reader tells what it finds in the order of the log; what every log has in common is kept here. An event waits for the
+request that comes after it in its lane. A request grows from the last one of its lane unless the reader knows better.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from agentsim.core.session import Completeness, Event, EventKind, Lane, Problem, Purpose, Request, Session
+from agentsim.core.strict_decoding import BadRow
+from agentsim.traces.garbage_collection import without_collection
+from agentsim.traces.hostile_records import Tally, TraceError, rows_of, tell_or_raise
+
+T = TypeVar("T")
+
+MAIN = "main"
+"""The lane of the conversation with the person."""
+
+
+class Assembly:
+    """One session being put together. Mutable; :meth:`build` gives the result."""
+
+    def __init__(self, id: str, format: str, tally: Tally) -> None:
+        self.id = id
+        self.format = format
+        self.tally = tally
+        self.files: list[str] = []
+        self.harness: str | None = None
+        self.title: str | None = None
+        self.requests: list[Request] = []
+        self.last: dict[str, Request] = {}
+        self._by_id: dict[str, Request] = {}
+        self._lanes: dict[str, Lane] = {}
+        self._events: list[Event] = []
+        self._waiting: dict[str, list[Event]] = {}
+
+    @classmethod
+    def of_file(cls, path: str, format: str, id: str | None = None) -> Assembly:
+        """The session of one file, called after it where it has no id of its own."""
+        made = cls(id or stem(path), format, Tally(path))
+        made.files.append(path)
+        return made
+
+    def lane(self, id: str = MAIN, *, title: str = "", purpose: Purpose = "main", parent: str | None = None) -> str:
+        """The id of a lane, opened now if there is none of this id."""
+        if id not in self._lanes:
+            self._lanes[id] = Lane(id=id, title=title or id, purpose=purpose, parent=parent)
+        return id
+
+    def note(self, kind: EventKind, time: int | None, *, lane: str = MAIN, detail: str | None = None) -> None:
+        """Something that happened before the next request of a lane."""
+        self._waiting.setdefault(lane, []).append(Event(kind=kind, time=time, lane=lane, detail=detail))
+
+    def add(self, request: Request, *, parent: str | None = "", events: Iterable[Event] = ()) -> Request:
+        """Take a request in; it comes back as it is kept.
+
+        Its id is made unique, its parent is the lane's last request (unless ``parent`` says another, or ``None``), and
+        its end is not before its start. A change of model, effort or harness since its parent becomes an event.
+        """
+        before = self.last.get(request.lane) if parent == "" else self._by_id.get(parent or "")
+        start, end = request.start, request.end
+        if start is not None and end is not None and start > end:
+            start = end
+        request = msgspec.structs.replace(
+            request,
+            id=self._unique(request.id),
+            lane=self.lane(request.lane),
+            purpose=self._lanes[request.lane].purpose if request.purpose == "main" else request.purpose,
+            parent=None if before is None or before.lane != request.lane else before.id,
+            start=start,
+        )
+        waiting = [*self._waiting.pop(request.lane, ()), *events, *_changes(before, request)]
+        self._events += [msgspec.structs.replace(event, before=request.id) for event in waiting]
+        self.requests.append(request)
+        self.last[request.lane] = request
+        self._by_id[request.id] = request
+        if request.counted:
+            self.tally.used += 1
+        else:
+            self.tally.duplicate += 1
+        return request
+
+    def build(self, completeness: Completeness) -> Session:
+        """The session, its requests in order of their start as far as that is known."""
+        requests = self.requests
+        if all(request.start is not None or request.end is not None for request in requests):
+            places: dict[str, tuple[int, int]] = {}
+            for request in requests:
+                start = request.start if request.start is not None else request.end or 0
+                # Clocks jump; a request still comes after the one it grew from.
+                after = places.get(request.parent or "", (start, 0))
+                places[request.id] = max(after, (start, request.end or 0))
+            requests = sorted(requests, key=lambda request: places[request.id])
+        for lane, events in self._waiting.items():
+            if lane in self._lanes:
+                self._events += events
+        used = {request.lane for request in requests}
+        return Session(
+            id=self.id,
+            format=self.format,
+            completeness=completeness,
+            lanes=tuple(lane for lane in self._lanes.values() if lane.id in used),
+            requests=tuple(requests),
+            events=tuple(event for event in self._events if event.lane in used),
+            files=tuple(self.files),
+            harness=self.harness,
+            title=self.title,
+            accounting=self.tally.accounting(),
+            problems=tuple(self.tally.problems),
+        )
+
+    def _unique(self, id: str) -> str:
+        unique, number = id, 1
+        while unique in self._by_id:
+            number += 1
+            unique = f"{id}/{number}"
+        return unique
+
+
+def _changes(before: Request | None, after: Request) -> list[Event]:
+    if before is None or (
+        before.model == after.model
+        and before.settings == after.settings
+        and before.harness_version == after.harness_version
+    ):
+        return []
+    effort = [dict(request.settings).get("effort") for request in (before, after)]
+    pairs: tuple[tuple[EventKind, str | None, str | None], ...] = (
+        ("model_change", before.model, after.model),
+        ("version_change", before.harness_version, after.harness_version),
+        ("effort_change", effort[0], effort[1]),
+    )
+    return [
+        Event(kind=kind, time=after.start, lane=after.lane, detail=f"{old} -> {new}".replace('"', ""))
+        for kind, old, new in pairs
+        if old != new and old and new
+    ]
+
+
+def effort_setting(effort: str | None) -> tuple[tuple[str, str], ...]:
+    """The settings of a request of which only the effort is known."""
+    return (("effort", msgspec.json.encode(effort).decode()),) if effort else ()
+
+
+def stem(path: str) -> str:
+    """The name of a file without its folder and its last end: what a session is called that has no id."""
+    return os.path.splitext(os.path.basename(path))[0] or path
+
+
+def refuse_empty(session: Session, path: str, wanted: str, problems: list[Problem] | None) -> None:
+    """Raise TraceError for a file in which no request was found; what was wrong with its rows is told before."""
+    if session.requests:
+        return
+    if problems is not None:
+        problems += session.problems
+    if session.accounting.duplicate and not session.accounting.skipped:
+        return
+    first = session.problems[0] if session.problems else None
+    why = f" (line {first.line}: {first.reason})" if first is not None else ""
+    raise TraceError(path, f"no {wanted} in it{why}", "check that this is the whole log")
+
+
+def build_all(assemblies: Iterable[Assembly], wanted: str, problems: list[Problem] | None) -> list[Session]:
+    """The sessions, with their messages, of those assemblies in which a ``wanted`` was found.
+
+    What is wrong with the others is told in ``problems``; without that list TraceError is raised for the first of them.
+    """
+    sessions = []
+    for assembly in assemblies:
+        session = assembly.build("messages")
+        try:
+            refuse_empty(session, session.files[0], wanted, problems)
+        except OSError as error:
+            tell_or_raise(error, session.files[0], problems)
+            continue
+        if session.requests:
+            sessions.append(session)
+    return sessions
+
+
+def take_events(path: str, decoder: msgspec.json.Decoder[T], tally: Tally, take: Callable[[int, T], None]) -> None:
+    """Hand each row of a log of events to ``take``, with its line. Most events are no requests: ``take`` counts those
+    that are, and what it cannot use (BadRow) is counted and told here. Raises OSError when the file cannot be read."""
+    for row in rows_of(path, decoder):
+        try:
+            take(row.line, row.checked())
+        except BadRow as bad:
+            tally.rows += 1
+            tally.skip(row.line, bad)
+
+
+def read_each(
+    paths: Sequence[str], problems: list[Problem] | None, read: Callable[[str], Session], wanted: str
+) -> Iterator[Session]:
+    """The session of each file. What is wrong with a file is told; without ``problems`` its OSError is raised."""
+    for path in paths:
+        try:
+            with without_collection():
+                session = read(path)
+            refuse_empty(session, path, wanted, problems)
+        except OSError as error:
+            tell_or_raise(error, path, problems)
+            continue
+        if session.requests:
+            yield session

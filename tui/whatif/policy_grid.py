@@ -1,0 +1,88 @@
+"""The list of policies as a grid shows it, and which of them are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agentsim.report import figures
+from agentsim.tui.grid import GridColumn
+from agentsim.tui.ink import Ink, Piece
+from agentsim.whatif.policies import NAMES, Policy, policy
+
+
+class PolicyRows:
+    """All policies with check boxes; what each saves alone is filled in as it becomes known."""
+
+    columns = (
+        GridColumn("box", " ", 3, "<", 9),
+        GridColumn("name", "policy", 20, "<", 9, True),
+        GridColumn("saves", "alone saves", 12, ">", 9),
+    )
+
+    def __init__(self) -> None:
+        self.policies: dict[str, Policy] = {name: policy(name) for name in NAMES}
+        self.order: list[str] = list(NAMES)
+        self.chosen: set[str] = set()
+        self.saves: dict[str, int | None] = {}
+        self.idle: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def at(self, line: int) -> Policy | None:
+        """The policy on a line."""
+        return self.policies[self.order[line]] if 0 <= line < len(self.order) else None
+
+    def cells(self, line: int) -> Sequence[Piece]:
+        """The cells of a policy."""
+        name = self.order[line]
+        chosen = name in self.chosen
+        usable = name not in self.idle
+        ink = Ink.STRONG if chosen else Ink.PLAIN if usable else Ink.FAINT
+        changes = " *" if self.policies[name].changes is not None else ""
+        return [
+            ("[x]" if chosen else "[ ]", Ink.GOOD if chosen else Ink.FAINT),
+            (self.policies[name].spec + changes, ink),
+            self._saving(name),
+        ]
+
+    def _saving(self, name: str) -> Piece:
+        if name in self.idle:
+            return ("–", Ink.FAINT)
+        if name not in self.saves:
+            return ("…", Ink.FAINT)
+        saving = self.saves[name]
+        if saving is None:
+            return ("?", Ink.FAINT)
+        if saving == 0:
+            return ("=", Ink.FAINT)
+        if saving < 0:
+            return (f"−{figures.row_money(-saving)}", Ink.WARN)
+        return (figures.row_money(saving), Ink.GOOD)
+
+    def toggle(self, name: str) -> None:
+        """Choose a policy or not. One that decides the same thing as a chosen one takes its place."""
+        if name in self.chosen:
+            self.chosen.remove(name)
+            return
+        slots = set(self.policies[name].slots)
+        self.chosen = {other for other in self.chosen if not slots & set(self.policies[other].slots)} | {name}
+
+    def take(self, changed: Policy) -> None:
+        """A policy with other parameters."""
+        self.policies[changed.name] = changed
+        self.saves.pop(changed.name, None)
+        self.idle.pop(changed.name, None)
+
+    def sort(self) -> None:
+        """The most saving first; those without anything to do last."""
+
+        def place(name: str) -> tuple[bool, int, int]:
+            return (name in self.idle, -(self.saves.get(name) or 0), NAMES.index(name))
+
+        self.order = sorted(self.order, key=place)
+
+    @property
+    def wanted(self) -> list[Policy]:
+        """The chosen policies."""
+        return [self.policies[name] for name in NAMES if name in self.chosen]

@@ -21,42 +21,100 @@ TRACEBACK_VARIABLE = "AGENTSIM_TRACEBACK"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What a full disk says, wherever something is written: no defect of a program."""
 
-COMMANDS: dict[str, str] = {
-    "replay": "Show each request of a session and why its cache was lost.",
-    "tui": "Look at sessions row by row, in the terminal or a browser.",
-    "summary": "Show what all sessions cost, and what the cache lost.",
-    "compare": "Show what would have been cheaper, policy by policy.",
-    "policies": "List the policies that a comparison can try.",
-    "serving": "Show the hit rate of a serving trace by size of the cache.",
-    "sweep": "Judge and simulate thousands of logs, on many machines.",
-    "report": "Show what a fleet loses, where, and what would save it.",
-    "watch": "Tell when a fleet began to lose more of its cache.",
-    "run": "Simulate agents that do not exist yet.",
-    "scenarios": "List the bundled scenarios.",
-    "fit": "Make a scenario with the sizes and times of recorded sessions.",
-    "explain": "Explain the code of a cause.",
-    "agree": "Compare blind verdicts with the provider's recorded reasons.",
-    "check": "Hold recorded sessions to their budgets.",
-    "diff": "Compare two recordings, request by request.",
-    "baseline": "Write down what sessions cost, to measure growth from.",
-    "probe": "Measure the rules of a provider's cache.",
-    "live": "Send a recorded session to a real endpoint.",
-    "exec": "Run a harness against an emulated provider.",
-    "serve": "Emulate a provider, cache included, for real harnesses.",
-    "record": "Record a harness's real traffic, and pass it on.",
-    "calibrate": "Fit a provider's lifetimes and steps to your own logs.",
-    "engine": "Measure what a prefix cache changes on this machine.",
-    "lab": "Run experiments on caches, beside published figures.",
-    "size": "Show how large a model's K/V is, and how many sessions fit.",
-    "granularity": "Weigh the entries of a prefix cache against recomputation.",
-    "providers": "Show the caching rules of each provider, with sources.",
-    "rules": "Check a file of caching rules of your own.",
-    "formats": "List the log formats that can be read.",
-    "convert": "Turn a log into an agentsim/1 trace, to keep or to share.",
-    "schema": "Print the JSON Schema of agentsim/1 traces.",
-    "completion": "Print the script for tab completion.",
+SECTIONS: dict[str, dict[str, str]] = {
+    "What happened, and what it cost": {
+        "summary": "Show what all sessions cost, and what the cache lost.",
+        "replay": "Show each request of a session and why its cache was lost.",
+        "explain": "Explain the code of a cause.",
+        "tui": "Look at sessions row by row, in the terminal or a browser.",
+        "agree": "Compare blind verdicts with the provider's recorded reasons.",
+    },
+    "What would be cheaper": {
+        "compare": "Show what would have been cheaper, policy by policy.",
+        "policies": "List the policies that a comparison can try.",
+        "run": "Simulate agents that do not exist yet.",
+        "scenario": "List scenarios, or make one from recorded sessions.",
+    },
+    "Keep it that way": {
+        "check": "Hold recorded sessions to their budgets.",
+        "diff": "Compare two recordings, request by request.",
+        "baseline": "Write down what sessions cost, to measure growth from.",
+        "fleet": "Judge thousands of logs, report on them, watch them.",
+    },
+    "Real harnesses": {
+        "exec": "Run a harness against an emulated provider.",
+        "serve": "Emulate a provider, cache included, for real harnesses.",
+        "record": "Record a harness's real traffic, and pass it on.",
+    },
+    "What it all rests on": {
+        "rules": "Show, check, fit and measure the rules of providers.",
+        "trace": "List log formats, and turn a log into an agentsim/1 trace.",
+        "engine": "Measure prefix caches on a real model, and size them.",
+        "completion": "Print the script for tab completion.",
+    },
 }
-"""Each command and its short help, said here too so that ``agentsim --help`` imports none of them."""
+"""Each command and its short help, in the order in which people come to need them. Said here too, so that
+``agentsim --help`` imports no command."""
+
+GROUPS: dict[str, dict[str, str]] = {
+    "scenario": {
+        "list": "List the bundled scenarios.",
+        "fit": "Make a scenario with the sizes and times of recorded sessions.",
+    },
+    "fleet": {
+        "sweep": "Judge and simulate thousands of logs, on many machines.",
+        "report": "Show what a fleet loses, where, and what would save it.",
+        "watch": "Tell when a fleet began to lose more of its cache.",
+    },
+    "rules": {
+        "show": "Show the caching rules of each provider, with sources.",
+        "check": "Check a file of caching rules of your own.",
+        "calibrate": "Fit a provider's lifetimes and steps to your own logs.",
+        "probe": "Measure the rules of a provider's cache.",
+        "live": "Send a recorded session to a real endpoint.",
+    },
+    "trace": {
+        "formats": "List the log formats that can be read.",
+        "convert": "Turn a log into an agentsim/1 trace, to keep or to share.",
+        "schema": "Print the JSON Schema of agentsim/1 traces.",
+    },
+    "engine": {
+        "bench": "Measure what a prefix cache changes on this machine.",
+        "lab": "Run experiments on caches, beside published figures.",
+        "size": "Show how large a model's K/V is, and how many sessions fit.",
+        "granularity": "Weigh the entries of a prefix cache against recomputation.",
+        "capacity": "Show the hit rate of a serving trace by size of the cache.",
+    },
+}
+"""The commands of each group; ``rules show`` is the module ``agentsim.commands.rules_show``."""
+
+SHORT: dict[str, str] = {
+    "providers": "rules show",
+    "calibrate": "rules calibrate",
+    "probe": "rules probe",
+    "live": "rules live",
+    "sweep": "fleet sweep",
+    "report": "fleet report",
+    "watch": "fleet watch",
+    "formats": "trace formats",
+    "convert": "trace convert",
+    "schema": "trace schema",
+    "lab": "engine lab",
+    "size": "engine size",
+    "granularity": "engine granularity",
+    "serving": "engine capacity",
+    "scenarios": "scenario list",
+    "fit": "scenario fit",
+}
+"""Commands of groups by one word: ``agentsim size`` is ``agentsim engine size``. Help does not list them."""
+
+COMMANDS: dict[str, str] = {name: text for section in SECTIONS.values() for name, text in section.items()}
+"""All commands and groups with their short help."""
+
+LEAVES: tuple[str, ...] = tuple(
+    f"{name} {member}".rstrip() for name in COMMANDS for member in GROUPS.get(name, {"": ""})
+)
+"""All commands that do something, as they are typed."""
 
 EXAMPLES = (
     ("agentsim summary", "What your Claude Code sessions cost and lost."),
@@ -65,30 +123,88 @@ EXAMPLES = (
 )
 
 
-class Program(click.Group):
-    """A group whose commands are imported when they are used."""
+def load_command(words: str) -> click.Command:
+    """A command by what is typed for it (``rules show``): its module is imported now."""
+    found = import_module(f"agentsim.commands.{words.replace(' ', '_')}").command
+    assert isinstance(found, click.Command)
+    return found
+
+
+class _LazyGroup(click.Group):
+    """A group that knows its commands by name and short help, and imports one when it is used."""
+
+    def sections(self) -> dict[str, dict[str, str]]:
+        """The commands to list, section by section."""
+        raise NotImplementedError
+
+    def also_known(self) -> tuple[str, ...]:
+        """Names that work and are not listed."""
+        return ()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, the most used first."""
-        return list(COMMANDS)
+        """All names, in the order of their sections."""
+        return [name for section in self.sections().values() for name in section]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant. Raises UsageError, with the nearest name, where there is none."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, [*self.list_commands(ctx), *self.also_known()], 1, 0.6)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            ctx.fail(f"no such command: '{name[:60]}'{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands without importing them."""
+        for title, members in self.sections().items():
+            with formatter.section(title):
+                formatter.write_dl(list(members.items()))
+
+
+class Family(_LazyGroup):
+    """The commands of one group (``rules``)."""
+
+    def sections(self) -> dict[str, dict[str, str]]:
+        """One section."""
+        return {"Commands": GROUPS[self.name or ""]}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
-        if cmd_name not in COMMANDS:
-            return None
-        found = import_module(f"agentsim.commands.{cmd_name}").command
-        assert isinstance(found, click.Command)
-        return found
+        return load_command(f"{self.name} {cmd_name}") if cmd_name in GROUPS[self.name or ""] else None
+
+
+class Program(_LazyGroup):
+    """The program: commands, and groups of commands."""
+
+    def sections(self) -> dict[str, dict[str, str]]:
+        """The most used first."""
+        return SECTIONS
+
+    def also_known(self) -> tuple[str, ...]:
+        """Commands of groups by one word."""
+        return tuple(SHORT)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command, or make a group."""
+        if cmd_name in GROUPS:
+            return Family(
+                cmd_name,
+                help=COMMANDS[cmd_name],
+                short_help=COMMANDS[cmd_name],
+                context_settings={"help_option_names": ["-h", "--help"]},
+            )
+        if cmd_name in COMMANDS:
+            return load_command(cmd_name)
+        return load_command(SHORT[cmd_name]) if cmd_name in SHORT else None
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, then what the program does."""
         write_examples(formatter, EXAMPLES)
         super().format_help_text(ctx, formatter)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.command(

@@ -88,7 +88,7 @@ def _entire(folder: Path, count: int) -> None:
 
 
 def _native(folder: Path, count: int) -> None:
-    """The project's own format, as ``agentsim convert`` writes it."""
+    """The project's own format, as ``agentsim trace convert`` writes it."""
     source = folder / "pairs.jsonl"
     source.write_bytes(b"".join(_pairs(count)))
     command = [sys.executable, "-m", "agentsim", "convert", str(source), str(folder / "trace.jsonl")]

@@ -33,7 +33,9 @@ TWENTY = (
 
 def sweep(name: str, logs: Path, folder: Path, policies: list[str], workers: int) -> Program:
     """A sweep into a folder that is made anew."""
-    script = f"rm -rf {folder} && exec {sys.executable} -m agentsim sweep {logs} --out {folder} --workers {workers}"
+    script = (
+        f"rm -rf {folder} && exec {sys.executable} -m agentsim fleet sweep {logs} --out {folder} --workers {workers}"
+    )
     return Program(name, ("sh", "-c", " ".join([script, *(f"--policy {policy}" for policy in policies)])))
 
 

@@ -1,4 +1,4 @@
-"""How fast ``agentsim serving`` gets the hit rates of a serving trace, beside other simulators.
+"""How fast ``agentsim engine capacity`` gets the hit rates of a serving trace, beside other simulators.
 
     python -m benchmarks.serving \\
         --peer 'kvcache-simulator=kvcache-simulator run --trace {trace} --block-size 512 --model glm-5.2
@@ -24,7 +24,8 @@ BYTES_OF_A_BLOCK = 48_758_784
 """Of 512 tokens, by the catalogue of kvcache-simulator 0.1.3 for its model glm-5.2 at 13,987 tokens a prompt."""
 
 CAPACITIES = ",".join(str(gib * 2**30 // BYTES_OF_A_BLOCK * 512) for gib in (16, 64, 256, 1024))
-OURS = f"agentsim={{python}} -m agentsim serving {{trace}} --engine sglang --warmup 0.5 --capacity {CAPACITIES} --json"
+OPTIONS = f"--engine sglang --warmup 0.5 --capacity {CAPACITIES} --json"
+OURS = f"agentsim={{python}} -m agentsim engine capacity {{trace}} {OPTIONS}"
 
 SHAPES = {"short": (23_608, 50), "long": (12_000, 350)}
 """Requests, and blocks of 512 tokens a request."""
@@ -44,7 +45,7 @@ def compare(title: str, trace: Path, given: argparse.Namespace) -> list[list[str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time agentsim serving beside other simulators.")
+    parser = argparse.ArgumentParser(description="Time agentsim engine capacity beside other simulators.")
     add_common_options(parser)
     parser.set_defaults(rounds=5)
     parser.add_argument("--trace", type=Path, help="a trace, instead of synthetic ones")

@@ -105,7 +105,7 @@ def _check_names(scenario: ScenarioFile, text: str, file: str) -> None:
     except ValueError as error:
         line = line_of(text, ("model", "provider"))
         raise ScenarioError(
-            f"model.provider: {error}", file=file, line=line, remedy="'agentsim providers' lists them"
+            f"model.provider: {error}", file=file, line=line, remedy="'agentsim rules show' lists them"
         ) from None
 
 
@@ -124,7 +124,7 @@ def _told(error: ValidationError, text: str, file: str, settings: Sequence[str])
         remedy = f"did you mean {near}?" if near else "there are " + ", ".join(known_keys(ScenarioFile, loc[:-1]))
     elif first["type"] == "missing":
         reason = "this key is missing"
-        remedy = "'agentsim schema --scenario' describes all keys"
+        remedy = "'agentsim trace schema --scenario' describes all keys"
     elif first["type"] == "union_tag_invalid":
         known = [tag.strip(" '") for tag in first["ctx"]["expected_tags"].split(",")]
         near_tags = get_close_matches(str(first["ctx"]["tag"]), known, 1, 0.5)
@@ -162,7 +162,7 @@ def find(source: str) -> tuple[str, str, str]:
         return source, bundled_scenarios.text(source), f"scenarios/{source}.toml"
     if not os.path.lexists(source):
         near = get_close_matches(source, known, 1, 0.5)
-        remedy = f"did you mean {near[0]}?" if near else "'agentsim scenarios' lists the bundled ones"
+        remedy = f"did you mean {near[0]}?" if near else "'agentsim scenario list' lists the bundled ones"
         raise ScenarioError("no such scenario or file", file=source, remedy=remedy)
     try:
         if os.path.getsize(source) > LARGEST:

@@ -1,4 +1,4 @@
-"""The scenario file: what a simulated agent is made of. ``agentsim schema --scenario`` prints its JSON Schema."""
+"""The scenario file: what a simulated agent is made of. ``agentsim trace schema --scenario`` prints its JSON Schema."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def grouped(paths: Sequence[str], problems: list[Problem]) -> tuple[dict[LogForm
 
 
 def _checked_format(file: FoundFile, problems: list[Problem]) -> LogFormat | None:
-    remedy = "'agentsim formats' lists what can be read"
+    remedy = "'agentsim trace formats' lists what can be read"
     try:
         head = _head(file.path)
     except OSError as error:
@@ -193,7 +193,7 @@ def nothing_found(paths: Sequence[str], problems: Sequence[Problem]) -> TraceErr
         last = problems[-1]
         return TraceError(last.file, last.reason, last.remedy, last.line)
     path = paths[0] if paths else "."
-    return TraceError(path, "no logs in here", "'agentsim formats' lists what can be read")
+    return TraceError(path, "no logs in here", "'agentsim trace formats' lists what can be read")
 
 
 def _ignore(problem: Problem) -> None:

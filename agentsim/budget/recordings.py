@@ -35,7 +35,7 @@ def read_recordings(paths: Sequence[str], problems: list[Problem]) -> Iterator[R
             problems.append(_problem(error, found.path))
             continue
         if format is None:
-            remedy = "'agentsim formats' lists what can be read"
+            remedy = "'agentsim trace formats' lists what can be read"
             problems.append(Problem(file=found.path, line=0, reason="of no known format", remedy=remedy))
         elif format.module in ONE_FILE:
             for session in _sessions(format, [found.path], problems):

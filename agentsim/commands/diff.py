@@ -94,7 +94,7 @@ def _one(path: str, wanted: str | None, problems: list[Problem]) -> Recording:
     if not recordings:
         first = found[0] if found else None
         if first is None:
-            raise Failure("no session in here", file=path, remedy="'agentsim formats' lists what can be read")
+            raise Failure("no session in here", file=path, remedy="'agentsim trace formats' lists what can be read")
         raise Failure(first.reason, file=first.file, line=first.line, remedy=first.remedy)
     problems += found
     session = choose_session([recording.session for recording in recordings], wanted)

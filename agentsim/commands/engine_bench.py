@@ -1,4 +1,4 @@
-"""``agentsim engine``: the local engine measured."""
+"""``agentsim engine bench``: the local engine measured."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ EXAMPLES = (
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Measure what a prefix cache changes on this machine.")
-@click.argument("action", type=click.Choice(["bench"]))
 @model_options
 @click.option("--prefix", type=click.IntRange(32, 100_000), default=1_000, show_default=True, help="Tokens shared.")
 @click.option("--hourly", type=click.FloatRange(0, 100_000), metavar="DOLLARS", help="What the machine costs an hour.")
 @json_option
-def command(action: str, prefix: int, hourly: float | None, as_json: bool, **options: Any) -> ExitCode:
+def command(prefix: int, hourly: float | None, as_json: bool, **options: Any) -> ExitCode:
     """Measure the eight outcomes of a prefix cache: what is stored, hits, restoring, time to the first token, speed,
     throughput with 1 to 16 requests at once, cost, and whether the answers are the same.
 

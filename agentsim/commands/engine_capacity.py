@@ -1,4 +1,4 @@
-"""``agentsim serving``: how much of a serving trace an engine's prefix cache would read."""
+"""``agentsim engine capacity``: how much of a serving trace an engine's prefix cache would read."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from agentsim.rules.providers import ProviderRules
 
 EXAMPLES = (
-    ("agentsim serving trace.jsonl", "Hit rates of a Mooncake trace, from a small cache to one without end."),
-    ("agentsim serving trace.jsonl --engine sglang --capacity 500k,2M", "Two caches of SGLang, sizes in tokens."),
-    ("agentsim serving trace.jsonl --warmup 0.5 --json", "The second half of the requests only, for programs."),
+    ("agentsim engine capacity trace.jsonl", "Hit rates of a Mooncake trace, from a small cache to one without end."),
+    (
+        "agentsim engine capacity trace.jsonl --engine sglang --capacity 500k,2M",
+        "Two caches of SGLang, in tokens.",
+    ),
+    ("agentsim engine capacity trace.jsonl --warmup 0.5 --json", "The second half of the requests only, for programs."),
 )
 
 ENGINES = ("vllm", "sglang", "trtllm")

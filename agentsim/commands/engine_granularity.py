@@ -1,4 +1,4 @@
-"""``agentsim granularity``: entries of a prefix cache against the recomputation that they save."""
+"""``agentsim engine granularity``: entries of a prefix cache against the recomputation that they save."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from agentsim.commands.options.command import Command, json_option
 from agentsim.report.exits import ExitCode, Failure
 
 EXAMPLES = (
-    ("agentsim granularity", "Entries of one token to entries of 256."),
-    ("agentsim granularity --groups 1,16 --prefix 999", "What two sizes reuse of 999 matching tokens."),
-    ("agentsim granularity --requests 10000 --entry-us 1.5 --token-us 40", "Which size costs least, with your times."),
+    ("agentsim engine granularity", "Entries of one token to entries of 256."),
+    ("agentsim engine granularity --groups 1,16 --prefix 999", "What two sizes reuse of 999 matching tokens."),
+    (
+        "agentsim engine granularity --requests 10000 --entry-us 1.5 --token-us 40",
+        "Which costs least, with your times.",
+    ),
 )
 GROUPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 

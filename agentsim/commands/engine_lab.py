@@ -1,4 +1,4 @@
-"""``agentsim lab``: experiments on caches, each beside the figure that was published for it."""
+"""``agentsim engine lab``: experiments on caches, each beside the figure that was published for it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from agentsim.report.screen.lab_page import Result
 
 EXAMPLES = (
-    ("agentsim lab", "The experiments by name."),
-    ("agentsim lab schemes", "One of them, beside the published figures."),
-    ("agentsim lab --all --md report.md", "All of them, and a report with plots."),
+    ("agentsim engine lab", "The experiments by name."),
+    ("agentsim engine lab schemes", "One of them, beside the published figures."),
+    ("agentsim engine lab --all --md report.md", "All of them, and a report with plots."),
 )
 
 
@@ -58,7 +58,9 @@ def command(
     wanted = list(EXPERIMENTS) if everything else list(dict.fromkeys(names))
     unknown = [name for name in wanted if name not in EXPERIMENTS]
     if unknown:
-        raise Failure(f"no experiment is called {unknown[0]}", remedy="'agentsim lab' lists them", code=ExitCode.USAGE)
+        raise Failure(
+            f"no experiment is called {unknown[0]}", remedy="'agentsim engine lab' lists them", code=ExitCode.USAGE
+        )
     if not wanted:
         if md is not None:
             raise Failure("a report of no experiment", remedy="name some, or give --all", code=ExitCode.USAGE)
@@ -141,7 +143,7 @@ def _write_report(file: str, results: Sequence[Result], threads: int) -> None:
         remedy = "choose a place you may write to"
         raise Failure(error.strerror or str(error), file=folder, remedy=remedy, code=ExitCode.USAGE) from error
     subject = (
-        f"Made by agentsim lab, Python {platform.python_version()}, PyTorch {torch.__version__} on "
+        f"Made by agentsim engine lab, Python {platform.python_version()}, PyTorch {torch.__version__} on "
         f"{platform.machine()}, {'one thread' if threads == 1 else f'{threads} threads'}."
     )
     for name, text in report_files(results, os.path.basename(folder), subject):

@@ -1,4 +1,4 @@
-"""``agentsim size``: how large a model's K/V is, and how many sessions fit."""
+"""``agentsim engine size``: how large a model's K/V is, and how many sessions fit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from agentsim.engine.lab.kv_sizes import Shape
 
 EXAMPLES = (
-    ("agentsim size config.json --tokens 128000 --memory 40GiB", "A model's session, and how many fit in 40 GiB."),
-    ("agentsim size --layers 32 --heads 32 --kv-heads 8 --head-dim 128", "A model that is only planned."),
-    ("agentsim size", "The model that the engine runs by default."),
+    (
+        "agentsim engine size config.json --tokens 128000 --memory 40GiB",
+        "A session, and how many fit in 40 GiB.",
+    ),
+    ("agentsim engine size --layers 32 --heads 32 --kv-heads 8 --head-dim 128", "A model that is only planned."),
+    ("agentsim engine size", "The model that the engine runs by default."),
 )
 
 _UNITS = {"": 1, "b": 1} | {

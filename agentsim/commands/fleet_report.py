@@ -1,4 +1,4 @@
-"""``agentsim report``: a fleet's figures, as a page, a web page, or tables."""
+"""``agentsim fleet report``: a fleet's figures, as a page, a web page, or tables."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from agentsim.core.session import Problem
 
 EXAMPLES = (
-    ("agentsim report fleet/", "The figures of a sweep."),
-    ("agentsim report fleet/ --html report.html", "One web page that holds everything and loads nothing."),
-    ("agentsim report ~/.claude/projects --html report.html --policy ttl-1h", "Straight from logs."),
-    ("agentsim report fleet/ --csv losses.csv --by version", "Losses by version of the harness, for a spreadsheet."),
+    ("agentsim fleet report fleet/", "The figures of a sweep."),
+    ("agentsim fleet report fleet/ --html report.html", "One web page that holds everything and loads nothing."),
+    ("agentsim fleet report ~/.claude/projects --html report.html --policy ttl-1h", "Straight from logs."),
+    (
+        "agentsim fleet report fleet/ --csv losses.csv --by version",
+        "Losses by version, for a spreadsheet.",
+    ),
 )
 TITLE = "Prompt cache report"
 
@@ -58,7 +61,9 @@ def command(
     check_targets(("--html", html), ("--csv", as_csv), ("--json", STDOUT if as_json else None))
     problems: list[Problem] = []
     with swept(paths, policies_of(specs, False), team, problems, asked=bool(specs)) as folder:
-        found = seen_or_told(lambda: figures(folder), paths[0], problems, "'agentsim formats' lists what can be read")
+        found = seen_or_told(
+            lambda: figures(folder), paths[0], problems, "'agentsim trace formats' lists what can be read"
+        )
     if html is not None:
         from agentsim.report.web.fleet_html import page
 

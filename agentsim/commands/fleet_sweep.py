@@ -1,4 +1,4 @@
-"""``agentsim sweep``: a fleet's logs under every policy, on many processes or machines."""
+"""``agentsim fleet sweep``: a fleet's logs under every policy, on many processes or machines."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ if TYPE_CHECKING:
     from agentsim.fleet.sweep import Sweep
 
 EXAMPLES = (
-    ("agentsim sweep ~/.claude/projects --out fleet/", "Every log, under the policies that show the model the same."),
-    ("agentsim sweep s3://logs --out fleet/ --policy ttl-1h --policy ttl-split", "Only these policies."),
     (
-        "agentsim sweep /logs --out /shared/fleet --scheduler tcp://10.0.0.5:8786",
+        "agentsim fleet sweep ~/.claude/projects --out fleet/",
+        "Every log, under policies that show the model the same.",
+    ),
+    ("agentsim fleet sweep s3://logs --out fleet/ --policy ttl-1h --policy ttl-split", "Only these policies."),
+    (
+        "agentsim fleet sweep /logs --out /shared/fleet --scheduler tcp://10.0.0.5:8786",
         "On a Dask cluster.",
     ),
-    ("agentsim sweep --scenario claude-code-day --seeds 100 --out fleet/", "A hundred simulated days."),
-    ("agentsim report fleet/ --html report.html", "Look at what came out."),
+    ("agentsim fleet sweep --scenario claude-code-day --seeds 100 --out fleet/", "A hundred simulated days."),
+    ("agentsim fleet report fleet/ --html report.html", "Look at what came out."),
 )
 
 
@@ -118,7 +121,7 @@ def command(
         listed = ", ".join(failure.files[:3]) + (" …" if len(failure.files) > 3 else "")
         warn(f"not done: {listed}: {failure.reason}; the same command tries it again")
     if found is None:
-        remedy = "'agentsim formats' lists what can be read"
+        remedy = "'agentsim trace formats' lists what can be read"
         raise Failure("no session could be judged", file=paths[0] if paths else folder, remedy=remedy)
     return ExitCode.FINDINGS if done.failed else ExitCode.OK
 

@@ -1,4 +1,4 @@
-"""``agentsim watch``: has anything become worse?"""
+"""``agentsim fleet watch``: has anything become worse?"""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from agentsim.core.session import Problem
 
 EXAMPLES = (
-    ("agentsim watch ~/.claude/projects", "The last seven days against the four weeks before."),
-    ("agentsim watch fleet/ --days 1 --periods 14 --by version", "Yesterday, by version, from a sweep."),
-    ("agentsim watch fleet/ --prometheus /var/lib/node_exporter/agentsim.prom", "For a dashboard and its alerts."),
+    ("agentsim fleet watch ~/.claude/projects", "The last seven days against the four weeks before."),
+    ("agentsim fleet watch fleet/ --days 1 --periods 14 --by version", "Yesterday, by version, from a sweep."),
+    (
+        "agentsim fleet watch fleet/ --prometheus /var/lib/node_exporter/agentsim.prom",
+        "For a dashboard.",
+    ),
 )
 
 

@@ -92,7 +92,7 @@ def command(
     """Replay one session: a line for each request with what it wrote, read and cost.
 
     Under each request that lost its cache stand the cause, the place, the price of the loss, what is established and
-    what is still to check, and the fix. PATH is a log or a folder of logs in any format of 'agentsim formats'.
+    what is still to check, and the fix. PATH is a log or a folder of logs in any format of 'agentsim trace formats'.
 
     With --backend engine each prompt is put through a real model: tokens reused as the rule predicts beside those that
     were, and the times and memory that took. The exit code is 1 when a prediction was wrong.

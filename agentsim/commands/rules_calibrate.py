@@ -1,4 +1,4 @@
-"""``agentsim calibrate``: fit a provider's rules to one's own logs."""
+"""``agentsim rules calibrate``: fit a provider's rules to one's own logs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from agentsim.trust.calibrate import CalibratedRules
 
 EXAMPLES = (
-    ("agentsim calibrate ~/.codex/sessions", "Which lifetime, and which steps, do my returns show?"),
-    ("agentsim calibrate ~/.claude/projects -o mine.toml", "Write what differs from the bundled rules."),
+    ("agentsim rules calibrate ~/.codex/sessions", "Which lifetime, and which steps, do my returns show?"),
+    ("agentsim rules calibrate ~/.claude/projects -o mine.toml", "Write what differs from the bundled rules."),
     ("agentsim compare session.jsonl --rules mine.toml", "Use it."),
 )
 

@@ -1,4 +1,4 @@
-"""``agentsim rules``: a rules file of one's own, checked."""
+"""``agentsim rules check``: a rules file of one's own, checked."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ EXAMPLES = (
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Check a file of caching rules of your own.")
-@click.argument("action", type=click.Choice(["check"]))
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
-def command(action: str, files: tuple[str, ...]) -> ExitCode:
+def command(files: tuple[str, ...]) -> ExitCode:
     """Check files of provider rules: spelling, values, dates, sources, and that no rule that is needed is missing.
 
     docs/providers.md tells what a file holds. The exit code is 1 when there is a mistake.

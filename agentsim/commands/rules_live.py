@@ -1,4 +1,4 @@
-"""``agentsim live``: a recorded session against a real endpoint, predicted beside reported."""
+"""``agentsim rules live``: a recorded session against a real endpoint, predicted beside reported."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from agentsim.trust.live.live_run import LivePlan, LiveRow
 
 EXAMPLES = (
-    ("agentsim live run.jsonl", "What would be sent, and what it would cost. Nothing is."),
-    ("agentsim live run.jsonl --live --speed 10", "Send it, ten times as fast as recorded. Says the cost, and asks."),
+    ("agentsim rules live run.jsonl", "What would be sent, and what it would cost. Nothing is."),
     (
-        "agentsim live run.jsonl --live --api openai --provider vllm --base-url http://gpu:8000/v1",
+        "agentsim rules live run.jsonl --live --speed 10",
+        "Send it, ten times as fast. Says the cost, and asks.",
+    ),
+    (
+        "agentsim rules live run.jsonl --live --api openai --provider vllm --base-url http://gpu:8000/v1",
         "Against a server of your own.",
     ),
 )
@@ -96,7 +99,7 @@ def command(
         raise Failure(f"it cannot be sent: {error}", file=paths[0], remedy=remedy) from None
     except ValueError as error:
         raise Failure(
-            str(error), remedy="see --provider; 'agentsim providers' lists them", code=ExitCode.USAGE
+            str(error), remedy="see --provider; 'agentsim rules show' lists them", code=ExitCode.USAGE
         ) from None
     tell_problems(problems, listed_by="'agentsim replay --json'")
     write_plan(paper, plan, account.host, _gaps(plan, speed))

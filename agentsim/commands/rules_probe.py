@@ -1,4 +1,4 @@
-"""``agentsim probe``: small experiments on a provider's cache, against its rules."""
+"""``agentsim rules probe``: small experiments on a provider's cache, against its rules."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from agentsim.trust.probe.probe_questions import Lifetime, ProbeClock
 
 EXAMPLES = (
-    ("agentsim probe", "Four requests to the emulated endpoint: what they look like, for nothing."),
-    ("agentsim probe --floor --lookback --visibility --ttl", "Measure each rule of the emulated provider."),
-    ("agentsim probe --live --model claude-haiku-4-5 --out probe.jsonl", "Your own account. Says the cost, and asks."),
+    ("agentsim rules probe", "Four requests to the emulated endpoint: what they look like, for nothing."),
+    ("agentsim rules probe --floor --lookback --visibility --ttl", "Measure each rule of the emulated provider."),
+    (
+        "agentsim rules probe --live --model claude-haiku-4-5 --out probe.jsonl",
+        "Your account. Says the cost, and asks.",
+    ),
 )
 
 MODELS: dict[Api, str] = {"anthropic": "claude-sonnet-4-6", "openai": "gpt-5.1"}

@@ -1,4 +1,4 @@
-"""``agentsim providers``: the rules that are in force, and where each comes from."""
+"""``agentsim rules show``: the rules that are in force, and where each comes from."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from agentsim.commands.options.rules_option import rules_failure, rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 EXAMPLES = (
-    ("agentsim providers", "All providers, one line each."),
-    ("agentsim providers anthropic --model claude-opus-5", "Each rule for a model, its source, and how sure it is."),
-    ("agentsim providers qwen --at 2026-03-31", "What held on a day."),
+    ("agentsim rules show", "All providers, one line each."),
+    ("agentsim rules show anthropic --model claude-opus-5", "Each rule for a model, its source, and how sure it is."),
+    ("agentsim rules show qwen --at 2026-03-31", "What held on a day."),
 )
 
 
@@ -42,7 +42,7 @@ def command(name: str | None, day: str | None, model: str, as_json: bool) -> Exi
             resolved = [file.resolve(bare_name(model), when, None, marked) for marked in (False, True)]
             found.append((file, resolved[0], resolved[1]))
     except RulesFileError as error:
-        raise rules_failure(error, remedy="'agentsim providers' lists those that are known") from None
+        raise rules_failure(error, remedy="'agentsim rules show' lists those that are known") from None
     if as_json:
         from agentsim.report.json.canonical_json import write_document
         from agentsim.report.screen.rules_page import providers_document

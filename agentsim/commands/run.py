@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agentsim.scenarios.scenario_loading import Cell
 
 EXAMPLES = (
-    ("agentsim run atlas-14", "A bundled scenario; 'agentsim scenarios' lists them."),
+    ("agentsim run atlas-14", "A bundled scenario; 'agentsim scenario list' lists them."),
     ("agentsim run my.toml --set prompt.ttl=5m,1h", "Try two values; each combination is a row."),
     ("agentsim run claude-code-day --repeat 20", "Twenty seeds, and how sure the mean is."),
     ("agentsim run pi-day -o pi.jsonl && agentsim replay pi.jsonl", "Judge a simulated session like a recorded one."),

@@ -1,4 +1,4 @@
-"""``agentsim fit``: a scenario with the distributions of recorded sessions."""
+"""``agentsim scenario fit``: a scenario with the distributions of recorded sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agentsim.core.session import Problem
 
 EXAMPLES = (
-    ("agentsim fit ~/.claude/projects/my-project -o mine.toml", "An agent that works as you do."),
+    ("agentsim scenario fit ~/.claude/projects/my-project -o mine.toml", "An agent that works as you do."),
     ("agentsim run mine.toml --set prompt.ttl=5m,1h --repeat 20", "Then change what you want to know about."),
 )
 

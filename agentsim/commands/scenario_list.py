@@ -1,4 +1,4 @@
-"""``agentsim scenarios``: the bundled scenarios and their stories."""
+"""``agentsim scenario list``: the bundled scenarios and their stories."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from agentsim.commands.options.command import Command, json_option
 from agentsim.report.exits import ExitCode
 
 EXAMPLES = (
-    ("agentsim scenarios", "What can be run without writing a file."),
-    ("agentsim scenarios --show pi-day > mine.toml", "A start for one of your own."),
+    ("agentsim scenario list", "What can be run without writing a file."),
+    ("agentsim scenario list --show pi-day > mine.toml", "A start for one of your own."),
 )
 
 
@@ -26,7 +26,9 @@ def command(show: str | None, as_json: bool) -> ExitCode:
     if show is not None:
         if show not in names():
             raise Failure(
-                f"no bundled scenario is called {show}", remedy="'agentsim scenarios' lists them", code=ExitCode.USAGE
+                f"no bundled scenario is called {show}",
+                remedy="'agentsim scenario list' lists them",
+                code=ExitCode.USAGE,
             )
         from agentsim.report.output import write_safe
 

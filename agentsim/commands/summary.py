@@ -31,8 +31,8 @@ EXAMPLES = (
 def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None, strict: bool) -> ExitCode:
     """Sum up sessions: cost, hit rate, losses by cause, the worst sessions and the worst misses.
 
-    Logs of any format will do (see 'agentsim formats'). Without PATH it reads every Claude Code log on this machine:
-    ~/.claude/projects and ~/.config/claude/projects, or the folders that CLAUDE_CONFIG_DIR names.
+    Logs of any format will do (see 'agentsim trace formats'). Without PATH it reads every Claude Code log on this
+    machine: ~/.claude/projects and ~/.config/claude/projects, or the folders that CLAUDE_CONFIG_DIR names.
     """
     from agentsim.commands.options.session_inputs import check_path, unreadable
     from agentsim.fleet.summary import summarise
@@ -55,7 +55,7 @@ def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None
         raise unreadable(error, where[0]) from error
     if not summary.sessions:
         tell_problems(summary.problems)
-        raise Failure("no session in here", file=where[0], remedy="'agentsim formats PATH' tells what it is")
+        raise Failure("no session in here", file=where[0], remedy="'agentsim trace formats PATH' tells what it is")
     if as_json:
         from agentsim.report.json.canonical_json import summary_document, write_document
 

@@ -1,4 +1,4 @@
-"""``agentsim convert``: any readable log as an agentsim/1 trace."""
+"""``agentsim trace convert``: any readable log as an agentsim/1 trace."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from agentsim.core.session import Problem, Session
 
 EXAMPLES = (
-    ("agentsim convert session.jsonl trace.jsonl", "Keep a session with its words. The file is private."),
-    ("agentsim convert capture.jsonl trace.jsonl --fingerprint", "Sizes and keyed digests only: fit for a bug report."),
-    ("agentsim convert logs/ - --fingerprint | gzip > all.gz", "Every session of a folder, to standard output."),
+    ("agentsim trace convert session.jsonl trace.jsonl", "Keep a session with its words. The file is private."),
+    (
+        "agentsim trace convert capture.jsonl trace.jsonl --fingerprint",
+        "Sizes and keyed digests only, to share.",
+    ),
+    ("agentsim trace convert logs/ - --fingerprint | gzip > all.gz", "Every session of a folder, to standard output."),
 )
 
 PRIVATE = 0o600
@@ -32,7 +35,8 @@ PRIVATE = 0o600
 @click.option("--force", is_flag=True, help="Overwrite OUT.")
 @strict_option
 def command(source: str, target: str, fingerprint: bool, session_id: str | None, force: bool, strict: bool) -> ExitCode:
-    """Turn IN (a log or a folder, in any format of 'agentsim formats') into an agentsim/1 trace OUT ('-': stdout)."""
+    """Turn IN (a log or a folder, in any format of 'agentsim trace formats') into an agentsim/1 trace OUT ('-':
+    stdout)."""
     from agentsim.commands.options.session_inputs import check_path, choose_session, read_sessions, tell_skips
     from agentsim.report.output import STDOUT, need_folder
 

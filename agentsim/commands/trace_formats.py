@@ -1,4 +1,4 @@
-"""``agentsim formats``: which logs can be read, and which format a file has."""
+"""``agentsim trace formats``: which logs can be read, and which format a file has."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from agentsim.commands.options.command import Command, json_option, paths_argume
 from agentsim.report.exits import ExitCode
 
 EXAMPLES = (
-    ("agentsim formats", "All formats that can be read."),
-    ("agentsim formats *.jsonl", "Which format each file has."),
+    ("agentsim trace formats", "All formats that can be read."),
+    ("agentsim trace formats *.jsonl", "Which format each file has."),
 )
 
 

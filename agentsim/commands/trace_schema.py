@@ -1,4 +1,4 @@
-"""``agentsim schema``: the JSON Schema of the project's own trace format."""
+"""``agentsim trace schema``: the JSON Schema of the project's own trace format."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from agentsim.commands.options.command import Command
 from agentsim.report.exits import ExitCode
 
 EXAMPLES = (
-    ("agentsim schema > agentsim-1.schema.json", "For an editor, or for a program that writes traces."),
-    ("agentsim schema --scenario > scenario.schema.json", "The same for scenario files."),
+    ("agentsim trace schema > agentsim-1.schema.json", "For an editor, or for a program that writes traces."),
+    ("agentsim trace schema --scenario > scenario.schema.json", "The same for scenario files."),
 )
 
 

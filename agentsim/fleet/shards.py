@@ -83,7 +83,11 @@ def units_of(inputs: Sequence[Input], tell: Callable[[Problem], None], limit: in
         if format is None:
             if item.named or item.name.endswith((".jsonl", ".ndjson")):
                 reason = "of no known format" if head.strip() else "an empty file"
-                tell(Problem(file=item.url, line=0, reason=reason, remedy="'agentsim formats' lists what can be read"))
+                tell(
+                    Problem(
+                        file=item.url, line=0, reason=reason, remedy="'agentsim trace formats' lists what can be read"
+                    )
+                )
             continue
         folder = os.path.dirname(item.name)
         if format.name == "claude-code":

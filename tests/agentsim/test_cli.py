@@ -5,13 +5,12 @@ import os
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from agentsim import __version__
-from agentsim.cli import COMMANDS, EXAMPLES, main, program
+from agentsim.cli import COMMANDS, EXAMPLES, GROUPS, LEAVES, SHORT, load_command, main, program
 from agentsim.report.clean import display_width
 from agentsim.report.exits import ExitCode
 
@@ -32,40 +31,74 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 def test_help_begins_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == ExitCode.OK
     text = capsys.readouterr().out
-    assert text.index("Examples:") < text.index("Options:") < text.index("Commands:")
+    assert text.index("Examples:") < text.index("Options:") < text.index("What happened")
     for line, _ in EXAMPLES:
         assert line in text
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+def examples(words: str) -> tuple[tuple[str, str], ...]:
+    return load_command(words).examples if words else EXAMPLES  # type: ignore[attr-defined]
+
+
+def short_help(words: str) -> str:
+    group, _, member = words.partition(" ")
+    return GROUPS[group][member] if member else COMMANDS[group]
+
+
+@pytest.mark.parametrize("words", LEAVES)
 def test_each_command_has_examples_and_the_help_that_the_list_shows(
-    name: str, capsys: pytest.CaptureFixture[str]
+    words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert import_module(f"agentsim.commands.{name}").command.get_short_help_str(100) == COMMANDS[name]
-    assert main([name, "--help"]) == ExitCode.OK
-    text = capsys.readouterr().out
-    assert f"  agentsim {name}" in text.split("Options:")[0] or f"agentsim {name} " in text.split("Options:")[0]
+    assert load_command(words).get_short_help_str(100) == short_help(words)
+    assert main([*words.split(), "--help"]) == ExitCode.OK
+    text = capsys.readouterr().out.split("Options:")[0]
+    assert f"  agentsim {words}" in text or f"agentsim {words} " in text
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
+@pytest.mark.parametrize("words", ["", *GROUPS, *LEAVES])
 def test_no_line_of_help_is_wider_than_eighty_columns(
-    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert main([name, "--help"] if name else ["--help"]) == ExitCode.OK
+    assert main([*words.split(), "--help"]) == ExitCode.OK
     text = capsys.readouterr().out
     assert [line for line in text.splitlines() if display_width(line) > 80] == []
     # What is parted for the screen is one command for a shell.
     joined = re.sub(r" +\\\n +", " ", text)
-    for line, _ in import_module(f"agentsim.commands.{name}").EXAMPLES if name else EXAMPLES:
+    for line, _ in () if words in GROUPS else examples(words):
         assert f"  {line}\n" in joined
 
 
 def test_every_command_of_the_examples_exists() -> None:
-    for name in COMMANDS:
-        for line, _ in import_module(f"agentsim.commands.{name}").EXAMPLES:
+    for leaf in LEAVES:
+        for line, _ in examples(leaf):
             words = line.replace("$(", " ").split()
-            assert words[words.index("agentsim") + 1] in COMMANDS
+            named = words[words.index("agentsim") + 1 :]
+            assert named[0] in LEAVES or " ".join(named[:2]) in LEAVES
+
+
+def test_there_are_at_most_twenty_commands() -> None:
+    assert len(COMMANDS) <= 20
+
+
+@pytest.mark.parametrize(("word", "words"), SHORT.items())
+def test_a_command_of_a_group_answers_to_one_word_too(
+    word: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word, "--help"]) == main([*words.split(), "--help"]) == ExitCode.OK
+    one, other = capsys.readouterr().out.split("Usage:")[1:]
+    assert one.splitlines()[1:] == other.splitlines()[1:]
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [("sumary", "summary"), ("rules shwo", "show"), ("engine sise", "size"), ("provider", "providers")],
+)
+def test_a_command_that_is_misspelt_is_told_with_the_nearest(
+    typed: str, near: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(typed.split()) == ExitCode.USAGE
+    assert f"did you mean '{near}'?" in capsys.readouterr().err
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,7 +108,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_no_command_shows_the_help_and_says_that_something_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == ExitCode.USAGE
-    assert "Commands:" in capsys.readouterr().out
+    assert "What happened" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

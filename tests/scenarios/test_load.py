@@ -130,7 +130,7 @@ def test_a_wrong_setting_is_no_fault_of_the_file():
 def test_files_that_cannot_be_read(tmp_path: Path):
     with pytest.raises(ScenarioError, match="no such scenario") as missing:
         load(str(tmp_path / "none.toml"))
-    assert missing.value.remedy == "'agentsim scenarios' lists the bundled ones"
+    assert missing.value.remedy == "'agentsim scenario list' lists the bundled ones"
     with pytest.raises(ScenarioError) as near:
         load("atlas14")
     assert near.value.remedy == "did you mean atlas-14?"

@@ -58,7 +58,7 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
             continue
         format = next((one for one in FORMATS if one.module != __name__ and one.reader.detect(head, path)), None)
         if format is None:
-            unknown = TraceError(path, "a log of no known format", "'agentsim formats' lists what can be read")
+            unknown = TraceError(path, "a log of no known format", "'agentsim trace formats' lists what can be read")
             tell_or_raise(unknown, path, problems)
         else:
             groups.setdefault(format, []).append(path)

@@ -198,7 +198,7 @@ def _others(by_module: dict[str, list[str]], batches: _Batches, problems: list[P
         except OSError as error:
             reason = getattr(error, "reason", None) or error.strerror or str(error)
             problems.append(
-                Problem(file=files[0], line=0, reason=reason, remedy="'agentsim formats' lists what is read")
+                Problem(file=files[0], line=0, reason=reason, remedy="'agentsim trace formats' lists what is read")
             )
         batches.add((), len(files))
 

@@ -46,7 +46,7 @@ def swept(
             raise Failure(reason, file=place, remedy="name it, or logs", code=ExitCode.USAGE)
         if asked or team is not None:
             option = "--policy" if asked else "--team"
-            remedy = f"give {option} to 'agentsim sweep'"
+            remedy = f"give {option} to 'agentsim fleet sweep'"
             raise Failure(f"{option} is for logs, not for a sweep", file=paths[0], remedy=remedy, code=ExitCode.USAGE)
         yield paths[0]
         return
@@ -78,7 +78,7 @@ def seen_or_told(look: Callable[[], T], place: str, problems: Sequence[Problem],
     try:
         return look()
     except Damaged as error:
-        again = "remove it, and run the same 'agentsim sweep' again"
+        again = "remove it, and run the same 'agentsim fleet sweep' again"
         raise Failure(str(error), file=error.path, remedy=again) from None
     except (ValueError, OSError) as error:
         tell_problems(problems)

@@ -33,7 +33,7 @@ def read_sessions(paths: Sequence[str], problems: list[Problem]) -> list[Session
     if problems:
         first = problems[0]
         raise Failure(first.reason, file=first.file, line=first.line, remedy=first.remedy)
-    raise Failure("no session in here", file=paths[0], remedy="'agentsim formats' lists what can be read")
+    raise Failure("no session in here", file=paths[0], remedy="'agentsim trace formats' lists what can be read")
 
 
 def check_path(path: str) -> None:

@@ -96,7 +96,7 @@ def _by_format(others: Sequence[str], named: frozenset[str], files: list[LogFile
             continue
         if format is None:
             if path in named or path.endswith(LOG_ENDS):
-                remedy = "'agentsim formats' lists what can be read"
+                remedy = "'agentsim trace formats' lists what can be read"
                 problems.append(Problem(file=path, line=0, reason="of no known format", remedy=remedy))
         elif format.module == "agentsim.traces.readers.claude_code":
             _look_at(path, files, problems)

@@ -45,7 +45,7 @@ def write_sweep(paper: Paper, sweep: Sweep, found: FleetFigures) -> None:
     paper.line()
     write_figures(paper, found)
     paper.line()
-    paper.paragraph((f"agentsim report {quote(sweep.folder)} --html report.html draws it.", Style.FAINT))
+    paper.paragraph((f"agentsim fleet report {quote(sweep.folder)} --html report.html draws it.", Style.FAINT))
 
 
 def write_figures(paper: Paper, found: FleetFigures) -> None:

@@ -30,7 +30,7 @@ def write_list(paper: Paper, experiments: Mapping[str, str]) -> None:
     for name, title in experiments.items():
         paper.paragraph(title, first=[(f"{name:<{widest}}", Style.STRONG), "  "], rest=[" " * (widest + 2)])
     paper.line()
-    paper.paragraph(("agentsim lab NAME runs one of them, agentsim lab --all every one.", Style.FAINT))
+    paper.paragraph(("agentsim engine lab NAME runs one of them, agentsim engine lab --all every one.", Style.FAINT))
 
 
 def write_result(paper: Paper, result: Result) -> None:

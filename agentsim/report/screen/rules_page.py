@@ -44,7 +44,7 @@ def write_providers(paper: Paper, rules: Sequence[tuple[RulesFile, ProviderRules
     write_table(paper, columns, rows)
     paper.line()
     paper.paragraph(
-        ("'agentsim providers NAME' tells each rule and where it comes from; --model asks for one model.", Style.FAINT)
+        ("'agentsim rules show NAME' tells each rule and where it comes from; --model asks for one model.", Style.FAINT)
     )
 
 

@@ -25,7 +25,7 @@ def report_files(results: Sequence[Result], folder: str, subject: str) -> Iterat
         "# Lab report",
         "",
         _escaped(subject),
-        "`agentsim lab NAME` runs an experiment again; [the lab](lab.md) tells how. A figure that",
+        "`agentsim engine lab NAME` runs an experiment again; [the lab](lab.md) tells how. A figure that",
         "depends on the machine stands beside the published one and is not judged.",
         "",
     ]
@@ -34,7 +34,12 @@ def report_files(results: Sequence[Result], folder: str, subject: str) -> Iterat
     for experiment, found, seconds in results:
         lines += ["", f'<a name="{experiment.name}"></a>', "", f"## {_escaped(experiment.title)}", ""]
         on = ", on a real model" if experiment.needs_model else ""
-        lines += [_escaped(experiment.meaning), "", f"`agentsim lab {experiment.name}` took {seconds:.1f} s{on}.", ""]
+        lines += [
+            _escaped(experiment.meaning),
+            "",
+            f"`agentsim engine lab {experiment.name}` took {seconds:.1f} s{on}.",
+            "",
+        ]
         lines += _figures(experiment, found)
         for table in found.tables:
             lines += _table(table)

@@ -1,4 +1,4 @@
-"""``agentsim convert`` and ``agentsim schema``."""
+"""``agentsim trace convert`` and ``agentsim trace schema``."""
 
 import json
 import stat

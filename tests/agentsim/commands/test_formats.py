@@ -1,4 +1,4 @@
-"""``agentsim formats``."""
+"""``agentsim trace formats``."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``agentsim lab``: lists, runs, reports."""
+"""``agentsim engine lab``: lists, runs, reports."""
 
 import json
 import re

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from agentsim.cli import COMMANDS, main, program
+from agentsim.cli import LEAVES, load_command, main
 from agentsim.report.exits import ExitCode
 
 SAMPLES = Path(__file__).resolve().parents[3] / "traces" / "samples"
@@ -21,27 +21,27 @@ READ = {
 """What takes a file and reads it."""
 
 STREAMED = {
-    ("calibrate", "--output"): None,  # below: a trace of the bundled ones has nothing to say
+    ("rules calibrate", "--output"): None,  # below: a trace of the bundled ones has nothing to say
     ("check", "--output"): ("check", TRACE, "--max-misses", "99"),
     ("baseline", "--output"): ("baseline", "write", TRACE),
-    ("convert", "target"): None,  # an argument: see below
-    ("fit", "--output"): ("fit", TRACE),
-    ("live", "--out"): None,  # tests of live send to a stub
-    ("probe", "--out"): None,  # below: it needs a connection to this machine
-    ("report", "--csv"): None,  # needs a sweep: see the tests of what has no price
-    ("report", "--html"): None,
+    ("trace convert", "target"): None,  # an argument: see below
+    ("scenario fit", "--output"): ("fit", TRACE),
+    ("rules live", "--out"): None,  # tests of live send to a stub
+    ("rules probe", "--out"): None,  # below: it needs a connection to this machine
+    ("fleet report", "--csv"): None,  # needs a sweep: see the tests of what has no price
+    ("fleet report", "--html"): None,
     ("run", "--output"): ("run", "atlas-14"),
     ("run", "--perfetto"): ("run", "atlas-14"),
-    ("watch", "--prometheus"): None,
+    ("fleet watch", "--prometheus"): None,
 }
 """Options that write to standard output when they are given "-", and a command that does."""
 
 REFUSED = {
     ("exec", "--trace"): ("exec", "--", "true"),
-    ("lab", "--md"): ("lab", "schemes"),
+    ("engine lab", "--md"): ("lab", "schemes"),
     ("record", "--trace"): ("record", "--upstream", "https://example.org"),
     ("serve", "--trace"): ("serve",),
-    ("sweep", "--out"): ("sweep", TRACE),
+    ("fleet sweep", "--out"): ("sweep", TRACE),
 }
 """Options that need a file or a folder, and say so."""
 
@@ -54,10 +54,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_option_that_takes_a_file_is_known_to_these_tests() -> None:
     found = set()
-    for name in COMMANDS:
-        command = program.get_command(click.Context(program), name)
-        assert command is not None
-        for parameter in command.params:
+    for name in LEAVES:
+        for parameter in load_command(name).params:
             option = max(parameter.opts, key=len)
             if isinstance(parameter.type, click.Path) and option not in READ:
                 found.add((name, option))
@@ -82,8 +80,8 @@ def test_a_dash_is_standard_output(
 def test_a_dash_is_refused_where_a_file_is_needed(
     here: Path, capsys: pytest.CaptureFixture[str], place: tuple[str, str], words: tuple[str, ...]
 ) -> None:
-    command, *rest = words
-    assert main([command, place[1], "-", *rest]) == ExitCode.USAGE
+    rest = words[1:]
+    assert main([*place[0].split(), place[1], "-", *rest]) == ExitCode.USAGE
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(f"agentsim: error: {place[1]} -: ")
@@ -93,14 +91,14 @@ def test_a_dash_is_refused_where_a_file_is_needed(
 
 @pytest.mark.parametrize(
     ("place", "words"),
-    [(key, words) for key, words in (STREAMED | REFUSED).items() if words and key[0] != "sweep"],
+    [(key, words) for key, words in (STREAMED | REFUSED).items() if words and key[0] != "fleet sweep"],
     ids=str,
 )
 def test_a_folder_that_is_missing_is_not_made(
     here: Path, capsys: pytest.CaptureFixture[str], place: tuple[str, str], words: tuple[str, ...]
 ) -> None:
-    command, *rest = words
-    assert main([command, place[1], "gone/report.md", *rest]) == ExitCode.USAGE
+    rest = words[1:]
+    assert main([*place[0].split(), place[1], "gone/report.md", *rest]) == ExitCode.USAGE
     assert capsys.readouterr().err == "agentsim: error: gone: no such folder; make it first\n"
     assert not list(here.iterdir())
 

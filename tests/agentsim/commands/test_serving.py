@@ -1,4 +1,4 @@
-"""``agentsim serving``."""
+"""``agentsim engine capacity``."""
 
 import json
 from pathlib import Path

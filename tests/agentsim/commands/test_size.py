@@ -1,4 +1,4 @@
-"""``agentsim size`` and ``agentsim granularity``."""
+"""``agentsim engine size`` and ``agentsim engine granularity``."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""``agentsim sweep`` and ``agentsim report`` as a user meets them."""
+"""``agentsim fleet sweep`` and ``agentsim fleet report`` as a user meets them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,10 @@ def test_a_damaged_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["report", "--policy", "ttl-1h"], "--policy is for logs, not for a sweep; give --policy to 'agentsim sweep'"),
+        (
+            ["report", "--policy", "ttl-1h"],
+            "--policy is for logs, not for a sweep; give --policy to 'agentsim fleet sweep'",
+        ),
         (["report", "--team", "x"], "--team is for logs"),
         (["watch", "--team", "x"], "--team is for logs"),
         (["report", "--by", "week"], "--by without --csv; add --csv FILE"),

@@ -15,7 +15,7 @@ __all__ = ["DESCRIPTION", "NAME", "VERIFIED", "detect", "fingerprint", "fingerpr
 __all__ += ["read_sessions", "write"]
 
 NAME = "agentsim/1"
-DESCRIPTION = "agentsim's own traces, with or without content (agentsim convert)"
+DESCRIPTION = "agentsim's own traces, with or without content (agentsim trace convert)"
 VERIFIED = True
 
 

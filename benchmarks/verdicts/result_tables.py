@@ -1,0 +1,75 @@
+"""The tables of a run, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.verdicts.benchmark_run import Outcome
+from benchmarks.verdicts.verdict_scores import Board, Score
+
+FAMILIES = {"breakpoints": ("claude", "gpt-5.6"), "automatic": ("openai", "deepseek", "codex")}
+
+
+def page(outcome: Outcome, seed: int, seconds: float | None = None) -> str:
+    """All tables of a run."""
+    took = "" if seconds is None else f", {seconds:.0f} s"
+    return "\n\n".join(
+        [
+            f"Seed {seed}: {outcome.sessions:,} sessions, {outcome.files:,} files, {outcome.rows:,} requests{took}.",
+            _by_form(outcome.board),
+            _by_cell(outcome.board),
+        ]
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|--" * len(head) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _by_form(board: Board) -> str:
+    head = ("evidence", "cache", "losses", "right %", "coarse %", "named %", "open %", "wrong %", "missed %")
+    columns = (*head, "healthy", "alarms", "size right %", "size too large %")
+    rows = []
+    for form in board.forms():
+        for cache, families in FAMILIES.items():
+            score = board.total(form, families)
+            if score.losses or score.healthy:
+                rows.append((f"`{form}`", cache, *_sums(score)))
+    return _table(columns, rows)
+
+
+def _sums(score: Score) -> tuple[str, ...]:
+    shares = (_percent(score.share(name)) for name in ("right", "coarse", "named", "open", "wrong", "missed"))
+    close = _percent(score.close / score.sized) if score.sized else "–"
+    above = _percent(score.above / score.sized) if score.sized else "–"
+    return (f"{score.losses:,}", *shares, f"{score.healthy:,}", str(score.grades["alarm"]), close, above)
+
+
+def _by_cell(board: Board) -> str:
+    """For each cell and family and each form: how many of how many were right or coarse, then named, then wrong."""
+    forms = board.forms()
+    rows = []
+    for cell, family in sorted({(cell, family) for cell, family, _ in board.scores}):
+        row = [cell, family]
+        for form in forms:
+            score = board.scores.get((cell, family, form))
+            row.append("" if score is None else _cell(score))
+        rows.append(row)
+    return _table(("cell", "family", *(f"`{form}`" for form in forms)), rows)
+
+
+def _cell(score: Score) -> str:
+    grades = score.grades
+    if not score.losses:
+        return f"quiet {grades['quiet']}" + (f" **alarm {grades['alarm']}**" if grades["alarm"] else "")
+    text = f"{grades['right'] + grades['coarse']}/{score.losses}"
+    for name in ("named", "open", "wrong", "missed"):
+        if grades[name]:
+            shown = f"{name} {grades[name]}"
+            text += f", **{shown}**" if name in ("wrong", "missed") else f", {shown}"
+    return text + (f", **alarm {grades['alarm']}**" if grades["alarm"] else "")

@@ -13,7 +13,7 @@ from agentsim.commands.options.command import FILE, Command, json_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
-    from agentsim.engine.lab.kv_sizes import Shape
+    from agentsim.engine.layouts.state_layout import StateLayout
 
 EXAMPLES = (
     (
@@ -85,29 +85,32 @@ def command(
     as_json: bool,
 ) -> ExitCode:
     """Show the K/V of MODEL (GGUF, safetensors, a Hugging Face config.json, or a folder of these): bytes of a token and
-    of a session, and beside it what other architectures would keep. No weights are read.
+    of a session, and beside it what other architectures would keep. Windows, shared layers, latents and recurrent
+    layers are counted as they are; a setting that changes the layout in an unknown way is an error. No weights are
+    read.
 
     Counted are the numbers alone: tables of pages, alignment, weights and workspaces take room as well.
     """
-    shape = _shape(model, layers, heads, kv_heads, head_dim)
-    length = tokens or shape.context or DEFAULT_TOKENS
+    layout = _layout(model, layers, heads, kv_heads, head_dim)
+    length = tokens or layout.context or DEFAULT_TOKENS
     if as_json:
         from agentsim.report.json.canonical_json import write_document
         from agentsim.report.screen.sizes_page import size_document
 
-        write_document(sys.stdout, size_document(shape, length, int(bits), memory, window))
+        write_document(sys.stdout, size_document(layout, length, int(bits), memory, window))
         return ExitCode.OK
     from agentsim.report.paper import Paper
     from agentsim.report.screen.sizes_page import write_size
 
-    write_size(Paper.on(sys.stdout), shape, length, int(bits), memory, window)
+    write_size(Paper.on(sys.stdout), layout, length, int(bits), memory, window)
     return ExitCode.OK
 
 
-def _shape(
+def _layout(
     model: str | None, layers: int | None, heads: int | None, kv_heads: int | None, head_dim: int | None
-) -> Shape:
-    from agentsim.engine.lab.kv_sizes import Shape
+) -> StateLayout:
+    from agentsim.engine.layouts.kv_sizes import Shape
+    from agentsim.engine.layouts.state_layout import StateLayout
 
     given = [number for number in (layers, heads, kv_heads, head_dim) if number is not None]
     if model is not None or not given:
@@ -119,12 +122,12 @@ def _shape(
     if heads % (kv_heads or heads):
         reason = f"{heads} query heads cannot share {kv_heads} K/V heads evenly"
         raise Failure(reason, remedy="give a --kv-heads that divides --heads", code=ExitCode.USAGE)
-    return Shape(layers, heads, kv_heads or heads, head_dim, name="a model of this shape")
+    return StateLayout.plain(Shape(layers, heads, kv_heads or heads, head_dim), "a model of this shape")
 
 
-def _from_file(model: str | None) -> Shape:
+def _from_file(model: str | None) -> StateLayout:
     from agentsim.commands.options.session_inputs import check_path, unreadable
-    from agentsim.engine.lab.shape_files import shape_of
+    from agentsim.engine.layouts.layout_files import layout_of
     from agentsim.engine.weights.weights_error import WeightsError
 
     if model is not None:
@@ -133,8 +136,8 @@ def _from_file(model: str | None) -> Shape:
         if model is None:
             from agentsim.engine.weights.find_model import find_model
 
-            return shape_of(find_model())
-        return shape_of(Path(model))
+            return layout_of(find_model())
+        return layout_of(Path(model))
     except WeightsError as error:
         reason, _, remedy = str(error).partition("; ")
         raise Failure(reason, remedy=remedy or OTHER_MODEL) from None

@@ -13,10 +13,12 @@ from agentsim.engine.lab.experiment import (
     Published,
     ResultTable,
 )
-from agentsim.engine.lab.kv_sizes import GIB, Shape, alternatives, kv_bytes, number_bytes
 from agentsim.engine.lab.states.full_state import FullHistory, Projections
 from agentsim.engine.lab.states.int4_state import Int4History
 from agentsim.engine.lab.states.layer_state import LayerState
+from agentsim.engine.layouts.alternatives import alternatives
+from agentsim.engine.layouts.kv_sizes import GIB, Shape, kv_bytes, number_bytes
+from agentsim.engine.layouts.state_layout import StateLayout
 
 LAYERS, TOKENS, HEAD_DIM, HEADS = 32, 32_768, 128, 32
 
@@ -58,7 +60,7 @@ def run(settings: LabSettings) -> Findings:
         MeasuredFigure("pairs for five tokens, two groups", pairs(8, 2, 5)),
         MeasuredFigure("pairs for five tokens, MQA", pairs(8, 1, 5)),
     ]
-    others = alternatives(Shape(LAYERS, HEADS, 8, HEAD_DIM), TOKENS)
+    others = alternatives(StateLayout.plain(Shape(LAYERS, HEADS, 8, HEAD_DIM)), TOKENS)
     return Findings(
         figures=tuple(figures),
         tables=(

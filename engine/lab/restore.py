@@ -15,10 +15,10 @@ from agentsim.engine.lab.experiment import (
     ResultTable,
     Series,
 )
-from agentsim.engine.lab.kv_sizes import MIB
 from agentsim.engine.lab.small_schemes import DIM, LAYERS, SMALL, WINDOW, shared
 from agentsim.engine.lab.states.layer_state import LayerState, Unrestorable
 from agentsim.engine.lab.three_schemes import DOCUMENT, SCHEMES, TOKENS, fill, snapshots
+from agentsim.engine.layouts.kv_sizes import MIB
 
 SMALL_DOCUMENT, OLD, NEW = 60, 20, 4
 

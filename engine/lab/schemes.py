@@ -12,10 +12,10 @@ from agentsim.engine.lab.experiment import (
     ResultTable,
     Series,
 )
-from agentsim.engine.lab.kv_sizes import KIB, MIB, sessions_in
 from agentsim.engine.lab.states.recurrent_state import Recurrent
 from agentsim.engine.lab.states.shared_state import SharedGlobal
 from agentsim.engine.lab.three_schemes import SCHEMES, TOKENS, fill, kept, read
+from agentsim.engine.layouts.kv_sizes import KIB, MIB, sessions_in
 
 MEMORY = 640 * MIB
 LENGTHS = (64, 128, 256, 512, 1_024, 2_048, TOKENS)

@@ -16,7 +16,6 @@ from agentsim.engine.lab.granularity import measured
 from agentsim.engine.lab.indexer import worked_step
 from agentsim.engine.lab.inverse_rope import turned
 from agentsim.engine.lab.kv_size import held, pairs
-from agentsim.engine.lab.kv_sizes import GIB, MIB, Shape, alternatives, kv_bytes, number_bytes, sessions_in, yoco_bytes
 from agentsim.engine.lab.latent import EXPAND
 from agentsim.engine.lab.linear_attention import vector, written
 from agentsim.engine.lab.score_tables import (
@@ -29,6 +28,9 @@ from agentsim.engine.lab.score_tables import (
 from agentsim.engine.lab.speculation import ledger
 from agentsim.engine.lab.states.latent_state import absorb
 from agentsim.engine.lab.yoco import INPUTS, model
+from agentsim.engine.layouts.alternatives import alternatives
+from agentsim.engine.layouts.kv_sizes import GIB, MIB, Shape, kv_bytes, number_bytes, sessions_in, yoco_bytes
+from agentsim.engine.layouts.state_layout import StateLayout, TokenState
 from agentsim.kernels import pack_int4, unpack_int4
 
 TEACHING = Shape(layers=32, heads=32, kv_heads=32, head_dim=128)
@@ -204,7 +206,7 @@ def test_sessions_that_fit() -> None:
 
 
 def test_alternatives() -> None:
-    found = {each.name: each.bytes for each in alternatives(replace(TEACHING, kv_heads=8), 32_768)}
+    found = {each.name: each.bytes for each in alternatives(StateLayout.plain(replace(TEACHING, kv_heads=8)), 32_768)}
     assert found["as it is (GQA)"] == found["GQA, 8 K/V heads"] == 4 * GIB
     assert found["MHA"] == 16 * GIB
     assert found["MQA"] == GIB // 2
@@ -219,10 +221,11 @@ def test_alternatives() -> None:
 
 def test_windows_and_latents_in_sizes() -> None:
     # 26 layers, all but four with a window of 512; one K/V head of 256
-    windowed = Shape(26, 4, 1, 256, window=512, window_layers=22)
+    shape = Shape(26, 4, 1, 256)
+    windowed = StateLayout(shape, (TokenState("", 512, layers=4), TokenState("", 512, limit=512, layers=22)))
     record = 2 * 256 * 2
-    assert kv_bytes(windowed, 300) == 26 * 300 * record
-    assert kv_bytes(windowed, 32_768) == (4 * 32_768 + 22 * 512) * record
+    assert windowed.kv_bytes(300) == 26 * 300 * record == kv_bytes(shape, 300)
+    assert windowed.kv_bytes(32_768) == (4 * 32_768 + 22 * 512) * record
     # 61 layers, one vector of 512 + 64 numbers for a token
     latent = Shape(61, 128, 128, 128, latent=576)
     assert kv_bytes(latent, 1) == 61 * 576 * 2 == 70_272
@@ -245,5 +248,5 @@ def test_the_exact_rule_gives_the_target_for_any_pair() -> None:
 
 @pytest.mark.parametrize(("heads", "groups"), [(32, 8), (9, 1), (12, 3), (64, 16), (1, 1), (7, 1), (10, 2)])
 def test_groups_divide_the_query_heads(heads: int, groups: int) -> None:
-    ways = [each.name for each in alternatives(Shape(2, heads, heads, 64), 10)]
+    ways = [each.name for each in alternatives(StateLayout.plain(Shape(2, heads, heads, 64)), 10)]
     assert f"GQA, {groups} K/V {'head' if groups == 1 else 'heads'}" in ways

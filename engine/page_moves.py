@@ -18,7 +18,6 @@ class KVMover:
     def __init__(self, kv: KVPages, host: KVPages | None, clock: Clock = time.perf_counter_ns) -> None:
         self.kv = kv
         self.host = host
-        self.saved_bytes = 0
         self.restored_bytes = 0
         self.restoring = 0
         """Nanoseconds spent on bringing pages back, in all."""
@@ -32,7 +31,6 @@ class KVMover:
         """Copy pages into slots of the host's memory."""
         if pages:
             self._host().from_host(self.kv.to_host(pages), slots)
-            self.saved_bytes += len(pages) * self.kv.bytes_per_page
 
     def load(self, slots: Sequence[int], pages: Sequence[int]) -> None:
         """Copy slots of the host's memory into pages."""

@@ -101,10 +101,6 @@ class PrefixCache:
         """The digest of the block in a page, ``None`` for one that no prefix leads to."""
         return self._digest[page]
 
-    def place_of(self, digest: bytes) -> int | None:
-        """The page of a block, the complement of its slot on the host, or ``None``."""
-        return self._places.get(digest)
-
     # Giving out and taking back.
 
     def take(self, match: Match, fresh: int, now: int = 0) -> list[int]:

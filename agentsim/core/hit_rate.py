@@ -7,12 +7,9 @@ from fractions import Fraction
 
 from agentsim.core.session import Usage
 
-DEFINITION = "read / (read + written + fresh)"
-"""What the number means, to be printed beside it: other programs leave the writes out and arrive near 100 % always."""
-
 
 def hit_rate(usages: Iterable[Usage]) -> Fraction | None:
-    """Tokens read from a cache over all input tokens, summed over requests before dividing.
+    """Tokens read from a cache over all input tokens (written ones too), summed over requests before dividing.
 
     A mean of the requests' own rates would let a thousand tiny prompts outweigh a large one. Exact, between 0 and 1;
     ``None`` when no input was reported, or when no request reported what it read (unknown is not zero).

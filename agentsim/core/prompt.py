@@ -73,11 +73,6 @@ class _Segment:
         self.tokens: list[int] = []
 
 
-def chain_digest(before: bytes, block: bytes) -> bytes:
-    """The chained digest after a block: 16 bytes of BLAKE2b over the digest before it and the block's own."""
-    return blake2b(before + block, digest_size=DIGEST_SIZE).digest()
-
-
 class Prompt:
     """An immutable sequence of blocks with its breakpoints. Build one with :meth:`of` or :meth:`extend`."""
 
@@ -116,7 +111,7 @@ class Prompt:
         digest = segment.chain[-1] if segment.chain else self.chain(keep)
         total = segment.tokens[-1] if segment.tokens else self.tokens_until(keep)
         for block in blocks:
-            digest = blake2b(digest + block.digest, digest_size=DIGEST_SIZE).digest()  # as chain_digest, called less
+            digest = blake2b(digest + block.digest, digest_size=DIGEST_SIZE).digest()
             total += block.tokens or 0
             segment.blocks.append(block)
             segment.chain.append(digest)

@@ -88,6 +88,25 @@ def round_on_pages(seed: int) -> tuple[Verified, Pages, bool, bool]:
     return done, pages, done.added == x, following == after_x
 
 
+def where_things_stand(done: Verified, candidates: Sequence[str], added: str) -> ResultTable:
+    """What the round left at each position: told by what was counted, candidates by their names."""
+    first = COMMITTED + 1
+    named = dict(enumerate(candidates, first))
+    committed = {at: name for at, name in named.items() if at < first + done.accepted} | {done.committed: added}
+    places = range(first, max(done.computed, done.committed) + 1)
+    kept = {at: name if at <= done.kept else "not yet" for at, name in committed.items()}
+    accepted = " and ".join(candidates[: done.accepted]) or "none"
+    return ResultTable(
+        f"After verifying {', '.join(candidates)}: {accepted} accepted, then {added}",
+        ("position", f"1–{COMMITTED}", *map(str, places)),
+        (
+            ("committed", "there", *(committed.get(at) for at in places)),
+            ("K/V", "there", *(kept.get(at) for at in places)),
+            ("out of use", None, *(named.get(at) if at > done.kept else None for at in places)),
+        ),
+    )
+
+
 def ways_back(seed: int) -> dict[str, float]:
     """Matrices after four candidates, taken back to after the second: the largest difference to matrices that never
     saw the other two, by each way."""
@@ -154,17 +173,7 @@ def run(settings: LabSettings) -> Findings:
             MeasuredFigure("matrices: C and D subtracted, difference, fp32", error),
             MeasuredFigure("matrices: C and D subtracted, all bits back", bits),
         ),
-        tables=(
-            ResultTable(
-                "After verifying A, B, C, D: A and B accepted, C replaced by X",
-                ("position", "1–9", "10", "11", "12", "13"),
-                (
-                    ("committed", "there", "A", "B", "X", None),
-                    ("K/V", "there", "A", "B", "not yet", None),
-                    ("out of use", None, None, None, "C", "D"),
-                ),
-            ),
-        ),
+        tables=(where_things_stand(done, "ABCD", "X"),),
     )
 
 

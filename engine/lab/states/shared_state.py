@@ -44,7 +44,7 @@ class SharedGlobal(LayerState):
         """Rebuild windows from the last tokens' inputs, whose global records are there already.
 
         Windows start empty. What the first of these tokens read of tokens before them is missing, so that the windows
-        are those of a full computation only if the replay is long enough (``exact_replay``).
+        are those of a full computation only if the replay is long enough: each layer looks one window further back.
         """
         first = self.length - len(inputs)
         if first < 0:
@@ -52,11 +52,6 @@ class SharedGlobal(LayerState):
         for each in self.windows:
             each.restore(Snapshot(first, (each.keys[:0], each.values[:0])))
         return self._through(inputs, torch.arange(first, self.length))
-
-    @property
-    def exact_replay(self) -> int:
-        """Tokens to replay until all that the next token reads is exact: each layer looks one window further back."""
-        return len(self.windows) * (self.window - 1)
 
     def _through(self, inputs: Tensor, positions: Tensor) -> Tensor:
         hidden = inputs

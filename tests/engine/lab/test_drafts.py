@@ -7,7 +7,7 @@ import torch
 
 from agentsim.engine.decoder import Decoder
 from agentsim.engine.lab.drafts import ModelDraft, NGramDraft, ngram_proposal, truncated
-from agentsim.engine.lab.rollback import round_on_pages, undone, verify, ways_back
+from agentsim.engine.lab.rollback import Verified, round_on_pages, undone, verify, ways_back, where_things_stand
 from agentsim.engine.lab.speculation import CANDIDATES, generate
 from agentsim.engine.lab.writer import PageWriter, room
 from agentsim.engine.weights.tiny import tiny_weights
@@ -28,6 +28,24 @@ torch.set_num_threads(1)
 )
 def test_ngrams(tokens: list[int], proposal: list[int]) -> None:
     assert ngram_proposal(tokens, 3) == proposal
+
+
+@pytest.mark.parametrize(
+    ("accepted", "places", "committed", "kept", "unused"),
+    [
+        (0, "10 11 12 13", "X - - -", "not yet - - -", "A B C D"),
+        (2, "10 11 12 13", "A B X -", "A B not yet -", "- - C D"),
+        (4, "10 11 12 13 14", "A B C D X", "A B C D not yet", "- - - - -"),
+    ],
+)
+def test_where_things_stand_follows_from_what_was_accepted(
+    accepted: int, places: str, committed: str, kept: str, unused: str
+) -> None:
+    done = Verified(accepted, added=1, predictions=5, committed=10 + accepted, computed=13, kept=9 + accepted)
+    table = where_things_stand(done, "ABCD", "X")
+    assert table.columns == ("position", "1–9", *places.split())
+    rows = [" ".join("-" if cell is None else str(cell) for cell in row[2:]) for row in table.rows]
+    assert rows == [committed, kept, unused]
 
 
 def test_a_round_commits_one_more_than_has_keys_and_values() -> None:

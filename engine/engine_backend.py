@@ -7,9 +7,11 @@ namespace, so that none reads what another wrote.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from agentsim.cache import Served
+from agentsim.cache import NOTHING, CacheBackend, CacheLookup, Served
+from agentsim.cache.prompt_cache import ArrivalOrder, as_reported, unknown
 from agentsim.core.session import Request, Usage
 from agentsim.engine.inference_engine import Engine
 from agentsim.engine.sequence import Sequence
@@ -32,11 +34,12 @@ class MeasuredUsage:
     generated: tuple[int, ...]
 
 
-class EngineBackend:
+class EngineBackend(CacheBackend):
     """A :class:`agentsim.cache.CacheBackend` on an engine, which nobody else may use. Mutable.
 
     ``new_tokens`` are generated for each request. ``capacity`` is how many pages of prompts may stay in the cache
-    between requests; ``None`` leaves that to the engine's memory.
+    between requests; ``None`` leaves that to the engine's memory. ``told`` is called with the tokens of each prompt
+    that was answered.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class EngineBackend:
         new_tokens: int = 1,
         capacity: int | None = None,
         stop: bool = True,
+        told: Callable[[int], None] | None = None,
     ) -> None:
         self.engine = engine
         self.writer = writer
@@ -54,26 +58,70 @@ class EngineBackend:
         self._new_tokens = new_tokens
         self._capacity = capacity
         self._stop = None if stop else ()
-        self._now: int | None = None
+        self._told = told
+        self._order = ArrivalOrder()
         self._owners: dict[bytes, str] = {}
         self._chains: dict[str, TokenChain] = {}
 
-    def serve(self, request: Request, now: int) -> Served:
-        """See :meth:`agentsim.cache.CacheBackend.serve`. A prompt that the engine cannot hold is rejected."""
-        if self._now is not None and now < self._now:
-            raise ValueError("requests must be served in the order of their start")
-        self._now = now
-        written = self.writer.write(request)
+    def look_up(self, request: Request, now: int, *, keep: int | None = None) -> CacheLookup:
+        """See :meth:`agentsim.cache.CacheBackend.look_up`. A prompt that the engine cannot hold is rejected."""
+        written = None if request.prompt is None else self.writer.write(request)
         if written is None:
-            return Served(usage=request.usage or Usage())
+            return unknown(request, now)
         chain = self._chain(request, written)
-        try:
-            sequence = self.engine.submit(chain, self._new_tokens, stop=self._stop, start=now)
-        except ValueError as error:
-            return Served(usage=Usage(), rejected=f"prompt is too long: {error}")
+        version = self._order.version
+        refusal = self.engine.refusal(chain, self._new_tokens)
+        if refusal is not None:
+            return CacheLookup(
+                request=request, now=now, read=0, rejected=f"prompt is too long: {refusal}", keep=keep, version=version
+            )
+        read = self.engine.cached(chain, now)
+        if keep is not None:
+            read = min(read, self._whole_pages(written, keep))
+        return CacheLookup(
+            request=request,
+            now=now,
+            read=read,
+            hit=_blocks_within(written, read),
+            hit_owner=self._owners.get(chain.digests[read // self.engine.page_size - 1]) if read else None,
+            keep=keep,
+            version=version,
+            found=(written, chain),
+        )
+
+    def commit(self, lookup: CacheLookup, *, first_token: int | None = None, end: int | None = None) -> Served:
+        """See :meth:`agentsim.cache.CacheBackend.commit`. It takes the time that it takes, whatever is given."""
+        request, now = lookup.request, lookup.now
+        if lookup.rejected is not None:
+            return Served(usage=NOTHING, rejected=lookup.rejected)
+        if lookup.found is None:
+            return as_reported(request)
+        self._order.advance(lookup)
+        written, chain = lookup.found
+        if lookup.keep is not None:
+            self._evict(written, chain, lookup.keep)
+        self._chains[request.lane] = chain
+        sequence = self.engine.submit(chain, self._new_tokens, stop=self._stop, start=now)
         self.engine.run()
         self._shrink()
-        return self._served(request, written, sequence, now)
+        if self._told is not None:
+            self._told(len(written))
+        return self._served(lookup, sequence, now)
+
+    def evict(self, request: Request, keep: int, now: int) -> None:
+        """See :meth:`agentsim.cache.CacheBackend.evict`: in whole pages, with all that goes on from them."""
+        written = None if request.prompt is None else self.writer.write(request)
+        if written is not None:
+            self._order.changed()
+            self._evict(written, self._chain(request, written), keep)
+
+    def _evict(self, written: PromptTokens, chain: TokenChain, keep: int) -> None:
+        self.engine.cache.forget(chain, self._whole_pages(written, keep) // self.engine.page_size)
+
+    def _whole_pages(self, written: PromptTokens, keep: int) -> int:
+        """Tokens of the whole pages that the first blocks of a prompt fill."""
+        tokens = written.ends[min(keep, len(written.ends)) - 1] if keep > 0 else 0
+        return tokens - tokens % self.engine.page_size
 
     def _chain(self, request: Request, written: PromptTokens) -> TokenChain:
         """The tokens with their identity; what the lane's last prompt began with is not hashed again."""
@@ -83,7 +131,6 @@ class EngineBackend:
         if last is not None and last.root == fresh.root:
             fresh = last.fork(_common(last, written))
         fresh.extend(written.tokens[len(fresh) :])
-        self._chains[request.lane] = fresh
         return fresh
 
     def _shrink(self) -> None:
@@ -91,13 +138,12 @@ class EngineBackend:
         if self._capacity is not None:
             self.engine.cache.evict(len(self.engine.pool.idle) - self._capacity)
 
-    def _served(self, request: Request, written: PromptTokens, sequence: Sequence, now: int) -> Served:
+    def _served(self, lookup: CacheLookup, sequence: Sequence, now: int) -> Served:
+        request = lookup.request
+        written: PromptTokens = lookup.found[0]
         assert sequence.arrived is not None
         assert sequence.first_token is not None
         assert sequence.last_token is not None
-        owner = None
-        if sequence.reused:
-            owner = self._owners.get(sequence.chain.digests[sequence.reused // self.engine.page_size - 1])
         full = sequence.prompt_length // self.engine.page_size
         for digest in sequence.chain.digests[sequence.reused // self.engine.page_size : full]:
             self._owners[digest] = request.id
@@ -117,16 +163,20 @@ class EngineBackend:
                 generated=generated,
             )
         )
-        blocks = sum(stop <= sequence.reused for stop in written.ends) if sequence.reused else 0
         length = len(written.ends)
         return Served(
             usage=Usage(fresh=computed, read=sequence.reused, output=len(generated)),
-            hit=blocks,
-            hit_owner=owner,
+            hit=lookup.hit,
+            hit_owner=lookup.hit_owner,
             written=(length,) if sequence.reused < full * self.engine.page_size else (),
             first_token=now + first,
             end=now + end,
         )
+
+
+def _blocks_within(written: PromptTokens, tokens: int) -> int:
+    """How many whole blocks lie in the first so many tokens."""
+    return sum(stop <= tokens for stop in written.ends) if tokens else 0
 
 
 def _common(last: TokenChain, written: PromptTokens) -> int:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from agentsim.cache import CacheBackend, Served
 from agentsim.cache.engine_cache import EngineCache
 from agentsim.cache.simulate import replay
 from agentsim.core.session import Request, Session
@@ -77,25 +76,6 @@ class NoKnownPrompts(ValueError):
     """A session of which no prompt is known, not even its size."""
 
 
-class _Told:
-    """A backend that tells how far it is."""
-
-    def __init__(self, backend: CacheBackend, progress: Progress | None, sizes: Sequence[int]) -> None:
-        self._backend = backend
-        self._progress = progress
-        self._sizes = sizes
-        self._done = 0
-        self._total = sum(sizes)
-
-    def serve(self, request: Request, now: int) -> Served:
-        """See :meth:`agentsim.cache.CacheBackend.serve`."""
-        served = self._backend.serve(request, now)
-        self._done += self._sizes[int(request.id)]
-        if self._progress is not None:
-            self._progress(self._done, self._total)
-        return served
-
-
 def replay_on_engine(
     session: Session,
     loaded: Loaded,
@@ -159,9 +139,10 @@ def replay_on_engine(
         step_tokens=step_tokens,
         paranoid=paranoid,
     )
-    backend = EngineBackend(engine, _Written(writer, known), new_tokens=new_tokens, capacity=kept)
+    told = None if progress is None else _Told(progress, sum(len(tokens) for _, tokens in known))
+    backend = EngineBackend(engine, _Written(writer, known), new_tokens=new_tokens, capacity=kept, told=told)
     _warm_up(engine)
-    replay(paged, _Told(backend, progress, [len(tokens) for _, tokens in known]), price=False)
+    replay(paged, backend, price=False)
     by_id = {one.request: one for one in backend.measured}
     rows = []
     for number, (request, tokens) in enumerate(known):
@@ -185,6 +166,19 @@ def replay_on_engine(
         stored_bytes=engine.stored_bytes,
         restored=measure_restore(loaded.model, largest.tokens, page) if cold and len(largest) > page else None,
     )
+
+
+class _Told:
+    """Adds up how many tokens are done."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+
+    def __call__(self, tokens: int) -> None:
+        self._done += tokens
+        self._progress(self._done, self._total)
 
 
 class _Written:

@@ -107,6 +107,17 @@ class Engine:
         hashed twice then. Requests in different namespaces never share anything."""
         return TokenChain(root_digest(self.model.identity, namespace, self.settings), self.page_size, tokens)
 
+    def refusal(self, chain: TokenChain, new_tokens: int) -> str | None:
+        """Why the model or the pages cannot hold a prompt and what is to follow it; ``None`` when they can."""
+        context = self.model.config.context
+        if len(chain) + new_tokens > context:
+            return f"{len(chain)} tokens and {new_tokens} new ones are more than the model's context of {context}"
+        return self.scheduler.refusal(chain, new_tokens)
+
+    def cached(self, chain: TokenChain, now: int = 0) -> int:
+        """Tokens of a prompt that would be reused if it came now: all but the last may be. Changes nothing."""
+        return len(self.cache.match(chain, len(chain) - 1, now).places) * self.page_size
+
     def submit(
         self,
         tokens: TokenChain | Iterable[int],
@@ -131,10 +142,9 @@ class Engine:
             if given and max(given) >= config.vocab:
                 raise ValueError(f"token {max(given)} is not one of the model's {config.vocab}")
             chain = self.chain(given, namespace)
-        if len(chain) + new_tokens > config.context:
-            raise ValueError(
-                f"{len(chain)} tokens and {new_tokens} new ones are more than the model's context of {config.context}"
-            )
+        refusal = self.refusal(chain, new_tokens)
+        if refusal is not None:
+            raise ValueError(refusal)
         ends = frozenset(config.eos if stop is None else stop)
         sequence = Sequence(self._serial, chain, new_tokens, temperature=temperature, seed=seed, stop=ends, start=start)
         self.scheduler.add(sequence)

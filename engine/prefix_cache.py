@@ -216,6 +216,34 @@ class PrefixCache:
             raise ValueError(f"page {page} is not idle")
         self._drop_page(page)
 
+    def forget(self, chain: TokenChain, index: int) -> int:
+        """Give up block ``index`` of a chain and every block behind it, of whatever chain, but those that are being
+        read. Returns how many. O(blocks)."""
+        if index >= len(chain.digests):
+            return 0
+        behind: dict[bytes, list[bytes]] = {}
+        for digest, (parent, _) in self._block.items():
+            behind.setdefault(parent, []).append(digest)
+        found: list[bytes] = []
+        wanted = [chain.digests[index]]
+        while wanted:
+            digest = wanted.pop()
+            found.append(digest)
+            wanted += behind.get(digest, ())
+        known = [digest for digest in found if digest in self._places]
+        # The ends first: nothing is ever left behind a block that is gone.
+        dropped = 0
+        for digest in reversed(known):
+            place = self._places[digest]
+            if place < 0:
+                self._drop(self.host.empty(~place))
+            elif place in self.pool.idle:
+                self._drop_page(place)
+            else:
+                continue
+            dropped += 1
+        return dropped
+
     def check_integrity(self, tables: Iterable[Sequence[int]]) -> None:
         """Raise BrokenPages unless all holds: the books of the pool, every known block in one place and recomputed from
         its tokens, its parent known and given up after it. O(pages + blocks). Changes nothing."""

@@ -68,13 +68,21 @@ class Scheduler:
         """Whether the pool could hold such a sequence if it were alone. Changes nothing."""
         return self.cache.pool.pages_for(max(len(chain) + new_tokens - 1, len(chain))) <= self.cache.pool.size
 
+    def refusal(self, chain: TokenChain, new_tokens: int) -> str | None:
+        """Why such a sequence could never run; ``None`` when it could. Changes nothing."""
+        if not len(chain) or new_tokens < 1:
+            return "a sequence has at least one token, and generates at least one"
+        if not self.fits(chain, new_tokens):
+            pool = self.cache.pool
+            longest = len(chain) + new_tokens - 1
+            return f"{longest} tokens do not fit into {pool.size} pages of {pool.page_size}"
+        return None
+
     def add(self, sequence: Sequence) -> None:
         """A sequence comes in and waits. Raises ValueError for one that could never run."""
-        if not len(sequence.chain) or sequence.new_tokens < 1:
-            raise ValueError("a sequence has at least one token, and generates at least one")
-        if not self.fits(sequence.chain, sequence.new_tokens):
-            pool = self.cache.pool
-            raise ValueError(f"{sequence.longest} tokens do not fit into {pool.size} pages of {pool.page_size}")
+        refusal = self.refusal(sequence.chain, sequence.new_tokens)
+        if refusal is not None:
+            raise ValueError(refusal)
         self.waiting.append(sequence)
 
     def plan(self) -> list[Share]:

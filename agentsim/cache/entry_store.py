@@ -240,9 +240,13 @@ class PrefixStore:
                 new.used, new.ttl = old.used, old.ttl
             if old.readable <= readable:
                 new.readable, new.owner = old.readable, old.owner
-        new.seen = len(new.log.reads)
-        new.space.entries[new.digest] = new
+        self.keep(new)
         return new
+
+    def keep(self, entry: CacheEntry) -> None:
+        """Keep an entry in the place of whatever stood there: reads from now on count for it."""
+        entry.seen = len(entry.log.reads)
+        entry.space.entries[entry.digest] = entry
 
     def entry(
         self,

@@ -15,15 +15,16 @@ import msgspec
 from agentsim.bodies.body_rendering import RenderedBody, chat_body, messages_body
 from agentsim.bodies.messages_usage import SentUsage, usage_of
 from agentsim.bodies.openai_usage import OpenAIUsage, openai_usage
-from agentsim.cache import Served
+from agentsim.cache import CacheBackend, CacheLookup, CannotEvict, Served
 from agentsim.cache.endpoint_accounts import AskFailed, EndpointAccount
+from agentsim.cache.prompt_cache import ArrivalOrder, as_reported, unknown
 from agentsim.core.session import Request, Usage
 from agentsim.core.strict_decoding import BadRow
 
 SECOND = 10**9
 
 
-class LiveBackend:
+class LiveBackend(CacheBackend):
     """A :class:`agentsim.cache.CacheBackend` that asks an endpoint. Mutable; close it when it has done.
 
     ``speed`` is how many times as fast as recorded the session goes; ``output`` limits what each answer may be.
@@ -45,6 +46,7 @@ class LiveBackend:
         self._speed = speed
         self._clock = clock
         self._wait = wait
+        self._order = ArrivalOrder()
         self._first: tuple[int, int] | None = None
         """When the first request was recorded, and when it was sent."""
         self.sent = 0
@@ -54,16 +56,38 @@ class LiveBackend:
         """Close the connections."""
         self._client.close()
 
-    def serve(self, request: Request, now: int) -> Served:
-        """See :meth:`agentsim.cache.CacheBackend.serve`. Raises :class:`AskFailed`, and NoText for a prompt without
-        its words."""
-        body = body_of(request, self._account)
-        self.sent = self._sent_at(now)
+    def look_up(self, request: Request, now: int, *, keep: int | None = None) -> CacheLookup:
+        """See :meth:`agentsim.cache.CacheBackend.look_up`: only the answer tells what was read. Raises NoText for a
+        prompt without its words."""
+        if request.prompt is None:
+            return unknown(request, now)
+        if keep is not None:
+            raise CannotEvict("a live endpoint evicts what it wants")
+        return CacheLookup(
+            request=request,
+            now=now,
+            read=None,
+            version=self._order.version,
+            found=body_of(request, self._account),
+        )
+
+    def commit(self, lookup: CacheLookup, *, first_token: int | None = None, end: int | None = None) -> Served:
+        """See :meth:`agentsim.cache.CacheBackend.commit`: the request is sent, and takes the time that it takes. Raises
+        :class:`AskFailed`."""
+        request = lookup.request
+        if request.prompt is None:
+            return as_reported(request)
+        self._order.advance(lookup)
+        self.sent = self._sent_at(lookup.now)
         if self._account.api == "anthropic":
-            usage = self._ask_messages(request.model, body)
+            usage = self._ask_messages(request.model, lookup.found)
         else:
-            usage = self._ask_chat(request.model, body)
+            usage = self._ask_chat(request.model, lookup.found)
         return Served(usage=usage, end=self._clock())
+
+    def evict(self, request: Request, keep: int, now: int) -> None:
+        """See :meth:`agentsim.cache.CacheBackend.evict`. Raises :class:`agentsim.cache.CannotEvict`."""
+        raise CannotEvict("a live endpoint evicts what it wants")
 
     def _sent_at(self, now: int) -> int:
         if self._first is None:

@@ -9,8 +9,8 @@ Each prefix lives from its last use; reading a longer one uses it too. Where use
 
 from __future__ import annotations
 
-from agentsim.cache import Served
-from agentsim.cache.arrival_order import SECOND, InOrder, output_of, readable_from
+from agentsim.cache import CacheLookup, Served
+from agentsim.cache.prompt_cache import SECOND, PromptCache, output_of, readable_from
 from agentsim.cache.rules_in_force import RulesInForce, by_interface
 from agentsim.core.lifetimes import seconds_of
 from agentsim.core.prompt import Prompt
@@ -37,59 +37,59 @@ class _Run:
         self.used = used
 
 
-class LongestPrefixProvider(InOrder):
+class LongestPrefixProvider(PromptCache):
     """A :class:`agentsim.cache.CacheBackend` for rules whose matching mode is ``longest_prefix``. Deterministic.
 
     ``rules`` apply to every request; without them each request gets those of its own model and time.
     """
 
     def __init__(self, rules: ProviderRules | None = None) -> None:
+        super().__init__()
         self._rules = RulesInForce(rules, _rules_of)
         self._runs: dict[Key, dict[bytes, _Run]] = {}
 
-    def _answer(self, request: Request, prompt: Prompt, now: int) -> Served:
+    def _look_up(self, request: Request, prompt: Prompt, now: int, keep: int | None) -> CacheLookup:
         rules = self._rules.of(request, now)
+        found, length = None, 0
+        if _is_cached(request, rules):
+            runs = self._runs.get(_key(request, rules), {})
+            found, length = _find(runs, prompt, now, len(prompt) if keep is None else keep)
+        read = _counted(prompt.tokens_until(length), rules)
+        return CacheLookup(
+            request=request,
+            now=now,
+            read=read,
+            hit=length if read else 0,
+            hit_owner=found.owner if found is not None and read else None,
+            keep=keep,
+            version=self._order.version,
+            found=(rules, found, length),
+        )
+
+    def _commit(self, lookup: CacheLookup, prompt: Prompt, first_token: int | None, end: int | None) -> Served:
+        request, now, read = lookup.request, lookup.now, lookup.read or 0
+        rules, found, length = lookup.found
         output = output_of(request)
+        new = prompt.tokens - read
         if not _is_cached(request, rules):
-            return Served(usage=Usage(fresh=prompt.tokens, read=0, output=output))
+            return Served(usage=Usage(fresh=new, read=read, output=output))
         runs = self._runs.setdefault(_key(request, rules), {})
         life = _life(request, prompt, rules)
-        found, length = _find(runs, prompt, now)
         run = found if rules.refresh != "none" else None
         while run is not None and run.used < now:
             run.used = now
             run = run.before
-        written = self._keep(runs, request, prompt, now, rules, found, length, life)
-        read = _counted(prompt.tokens_until(length), rules)
-        new = prompt.tokens - read
+        readable = readable_from(request, now, rules, first_token, end)
+        written = self._keep(runs, request, prompt, now, found, length, life, readable)
         usage = Usage(fresh=new, read=read, output=output)
         if life > rules.ttl_short * SECOND and rules.write_fee != "none":
             usage = Usage(fresh=0, write_1h=new, read=read, output=output)
-        return Served(
-            usage=usage,
-            hit=length if read else 0,
-            hit_owner=found.owner if found is not None and read else None,
-            written=written,
-        )
+        return Served(usage=usage, hit=lookup.hit, hit_owner=lookup.hit_owner, written=written)
 
-    def would_read(self, request: Request, now: int) -> int:
-        """Tokens of the prompt that would be read at ``now``. Changes nothing."""
-        if request.prompt is None:
-            return 0
-        rules = self._rules.of(request, now)
-        if not _is_cached(request, rules):
-            return 0
-        runs = self._runs.get(_key(request, rules), {})
-        _, length = _find(runs, request.prompt, now)
-        return _counted(request.prompt.tokens_until(length), rules)
-
-    def forget(self, request: Request, keep: int, now: int) -> None:
-        """Lose what is kept of a request's prompt behind its first ``keep`` blocks, as an early eviction does."""
-        if request.prompt is None:
-            return
+    def _evict(self, request: Request, prompt: Prompt, keep: int, now: int) -> None:
         runs = self._runs.get(_key(request, self._rules.of(request, now)), {})
-        for length in range(len(request.prompt), keep, -1):
-            runs.pop(request.prompt.chain(length), None)
+        for length in range(len(prompt), keep, -1):
+            runs.pop(prompt.chain(length), None)
 
     def _keep(
         self,
@@ -97,15 +97,14 @@ class LongestPrefixProvider(InOrder):
         request: Request,
         prompt: Prompt,
         now: int,
-        rules: ProviderRules,
         before: _Run | None,
         length: int,
         life: int,
+        readable: int,
     ) -> tuple[int, ...]:
         """Keep every longer prefix of the prompt, from the time at which it can be read."""
         if length == len(prompt):
             return ()
-        readable = readable_from(request, now, rules)
         run = _Run(before, request.id, readable, now, life)
         for end in range(length + 1, len(prompt) + 1):
             digest = prompt.chain(end)
@@ -145,9 +144,10 @@ def _life(request: Request, prompt: Prompt, rules: ProviderRules) -> int:
     return (rules.ttl_long if rules.ttl_unasked == "long" else rules.ttl_short) * SECOND
 
 
-def _find(runs: dict[bytes, _Run], prompt: Prompt, now: int) -> tuple[_Run | None, int]:
-    """The longest prefix of the prompt that can be read now, and its length in blocks. Changes nothing."""
-    for length in range(len(prompt), 0, -1):
+def _find(runs: dict[bytes, _Run], prompt: Prompt, now: int, most: int) -> tuple[_Run | None, int]:
+    """The longest prefix of the prompt of at most so many blocks that can be read now, and its length in blocks.
+    Changes nothing."""
+    for length in range(min(len(prompt), most), 0, -1):
         run = runs.get(prompt.chain(length))
         if run is not None and run.readable <= now <= run.used + run.life:
             return run, length

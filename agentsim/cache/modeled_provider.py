@@ -1,6 +1,6 @@
 """A provider whose prompt cache follows dated rules: what each request reads, writes and pays for.
 
-:meth:`ModeledProvider.serve` does it all; the parts it is made of (ask, find, record, bill) are there for whoever asks
+Beside looking up and committing, the parts that these are made of (ask, find, record, bill) are there for whoever asks
 what a request would have read under other conditions.
 """
 
@@ -12,22 +12,20 @@ from itertools import pairwise
 
 import msgspec
 
-from agentsim.cache import Served
+from agentsim.cache import CacheLookup, Served
 from agentsim.cache.automatic_breakpoints import declines, looked_up, with_unasked
 from agentsim.cache.bounded_store import ForgettingStore
 from agentsim.cache.entry_store import Address, CacheEntry, Identity, Pairs, PrefixStore, Spaces
 from agentsim.cache.fallback_credit import CLAIM, credited
 from agentsim.cache.inner_entries import InnerEntries
+from agentsim.cache.prompt_cache import PromptCache, readable_from
 from agentsim.cache.rendered_prompts import Rendering
 from agentsim.cache.rules_in_force import RulesInForce
-from agentsim.core.prompt import Breakpoint
+from agentsim.core.prompt import Breakpoint, Prompt
 from agentsim.core.session import Request, Usage
 from agentsim.rules.providers import ProviderRules, rules_for
 
 SECOND = 10**9
-NOTHING = Usage(fresh=0, write_5m=0, write_1h=0, read=0, output=0)
-"""What a rejected request consumes."""
-
 _LEVELS = ("tools", "system", "messages")
 
 
@@ -37,7 +35,8 @@ class ProviderQuery(msgspec.Struct, frozen=True, gc=False):
     ``breakpoints`` include one that the provider sets unasked, and leave out those that it does not write; ``marked``
     are the positions of all that the request carries, and ``declined`` is True when it wants only those. ``usable`` are
     the breakpoints whose prefix is long enough to be kept; ``used`` is when the lifetime of what it reads or writes
-    begins to count, ``readable`` when its entries can be read.
+    begins to count, ``readable`` when its entries can be read. ``inner`` are entries of the request before it
+    that only this one shows, ``end`` is when its answer ends.
     """
 
     rules: ProviderRules
@@ -49,9 +48,11 @@ class ProviderQuery(msgspec.Struct, frozen=True, gc=False):
     rejected: str | None
     marked: frozenset[int] = frozenset()
     declined: bool = False
+    inner: tuple[CacheEntry, ...] = ()
+    end: int | None = None
 
 
-class ModeledProvider:
+class ModeledProvider(PromptCache):
     """A :class:`agentsim.cache.CacheBackend` that follows :class:`agentsim.rules.providers.ProviderRules`.
 
     ``rules`` apply to every request; without them each request gets those of its own model and time, under ``profile``.
@@ -62,7 +63,8 @@ class ModeledProvider:
     def __init__(
         self, rules: ProviderRules | None = None, *, profile: str | None = None, scope: str = "", forgets: bool = False
     ) -> None:
-        self._rules = RulesInForce(rules, self._look_up)
+        super().__init__()
+        self._rules = RulesInForce(rules, self._find_rules)
         self._profile = profile
         self._scope = scope
         self._rendering = Rendering()
@@ -71,38 +73,66 @@ class ModeledProvider:
         self._stores: dict[str, PrefixStore] = {}
         self._known_spaces: dict[tuple[str, str, int, Pairs], Spaces] = {}
 
-    def serve(self, request: Request, now: int) -> Served:
-        """See :meth:`agentsim.cache.CacheBackend.serve`. Raises ValueError for a provider without known rules."""
-        if request.prompt is None:
-            return Served(usage=request.usage or Usage())
-        asked = self.ask(request, now)
+    def _look_up(self, request: Request, prompt: Prompt, now: int, keep: int | None) -> CacheLookup:
+        asked = self._query(request, prompt, now)
+        version = self._order.version
         if asked.rejected is not None:
-            return Served(usage=NOTHING, rejected=asked.rejected)
-        hit = self.find(request, asked, now)
+            return CacheLookup(request=request, now=now, read=0, rejected=asked.rejected, keep=keep, version=version)
+        hit = (
+            self._find_with(request, asked, now, keep)
+            if asked.inner or keep is not None
+            else self.find(request, asked, now)
+        )
+        length = 0 if hit is None else hit.length
+        return CacheLookup(
+            request=request,
+            now=now,
+            read=prompt.tokens_until(length),
+            hit=length,
+            hit_owner=None if hit is None else hit.owner,
+            keep=keep,
+            version=version,
+            found=(asked, hit),
+        )
+
+    def _commit(self, lookup: CacheLookup, prompt: Prompt, first_token: int | None, end: int | None) -> Served:
+        request, now = lookup.request, lookup.now
+        asked, hit = lookup.found
+        used, readable = _times(request, now, asked.rules, first_token, end)
+        if used != asked.used or readable != asked.readable or end != asked.end:
+            asked = msgspec.structs.replace(asked, used=used, readable=readable, end=end)
+        for entry in asked.inner:
+            if lookup.keep is None or entry.length <= lookup.keep:
+                self.store_of(request).keep(entry)
         written = self.record(request, asked, now, hit)
         return Served(
             usage=self.bill(request, asked, hit),
-            hit=0 if hit is None else hit.length,
-            hit_owner=None if hit is None else hit.owner,
+            hit=lookup.hit,
+            hit_owner=lookup.hit_owner,
             written=written,
             stored=self.stored(asked, written),
         )
 
-    def would_read(self, request: Request, now: int) -> int:
-        """Tokens of the prompt that would be read at ``now``. Changes nothing."""
-        if request.prompt is None:
-            return 0
-        asked = self.ask(request, now)
-        hit = None if asked.rejected is not None else self.find(request, asked, now)
-        return 0 if hit is None else request.prompt.tokens_until(hit.length)
+    def _evict(self, request: Request, prompt: Prompt, keep: int, now: int) -> None:
+        asked = self._query(request, prompt, now)
+        for entry in asked.inner:
+            self.store_of(request).keep(entry)
+        _take_out(asked.address, keep)
+        self._inner.forget(request.lane)
 
-    def forget(self, request: Request, keep: int, now: int) -> None:
-        """Lose what is kept of a request's prompt behind its first ``keep`` blocks, as an early eviction does."""
-        if request.prompt is None:
-            return
-        address = self.ask(request, now).address
-        for length in range(len(request.prompt), keep, -1):
-            address.space_at(length).entries.pop(address.chain(length), None)
+    def _find_with(self, request: Request, asked: ProviderQuery, now: int, keep: int | None) -> CacheEntry | None:
+        """What a request would read with the entries that only it shows, and nothing left behind ``keep`` blocks."""
+        store = self.store_of(request)
+        for entry in asked.inner:
+            store.keep(entry)
+        gone = [] if keep is None else _take_out(asked.address, keep)
+        try:
+            return self.find(request, asked, now)
+        finally:
+            for entry in gone:
+                entry.space.entries[entry.digest] = entry
+            for entry in asked.inner:
+                del entry.space.entries[entry.digest]
 
     def rules_of(self, request: Request, now: int) -> ProviderRules:
         """The rules in force for a request at a time."""
@@ -113,9 +143,15 @@ class ModeledProvider:
         return self._stores[request.provider]
 
     def ask(self, request: Request, now: int) -> ProviderQuery:
-        """A request with a prompt, as the provider looks it up at ``now``. Changes nothing that can be observed."""
-        prompt = request.prompt
-        assert prompt is not None
+        """A request with a prompt, as the provider looks it up at ``now``: entries that only it shows are kept now."""
+        assert request.prompt is not None
+        asked = self._query(request, request.prompt, now)
+        for entry in asked.inner:
+            self.store_of(request).keep(entry)
+        return asked
+
+    def _query(self, request: Request, prompt: Prompt, now: int) -> ProviderQuery:
+        """A request as the provider looks it up at ``now``. Changes nothing that can be observed."""
         rules = self.rules_of(request, now)
         breakpoints = prompt.breakpoints
         if len(breakpoints) > 1 and any(a.position > b.position for a, b in pairwise(breakpoints)):
@@ -139,21 +175,21 @@ class ModeledProvider:
         usable = breakpoints
         if breakpoints and prompt.tokens_until(breakpoints[0].position + 1) < rules.minimum:
             usable = tuple(b for b in breakpoints if prompt.tokens_until(b.position + 1) >= rules.minimum)
-        begin = now if request.start is None else request.start
-        end = None if request.end is None else request.end - begin + now
-        first = _first_token(request, begin, now, end, rules)
-        readable = first if rules.readable == "first_token" else now
-        if rules.readable == "response_end":
-            readable = first if end is None else end
-        used = now if rules.ttl_clock == "request_start" or end is None else end
+        shift = 0 if request.start is None else now - request.start
+        first = None if request.first_token is None else request.first_token + shift
+        end = None if request.end is None else request.end + shift
+        used, readable = _times(request, now, rules, first, end)
         chain = None
         if rules.shape_in_key or rules.thinking != "kept":
             chain = self._rendering.chain(request, prompt, rules)
         address = Address(prompt, self._spaces(request, rules), chain)
+        inner: tuple[CacheEntry, ...] = ()
         if rules.server_tool_ttl and request.parent is not None:
             store, ttl = self._stores[request.provider], rules.server_tool_ttl
-            self._inner.bring(request, address, store, now, ttl=ttl, minimum=rules.minimum)
-        return ProviderQuery(rules, address, breakpoints, usable, used, readable, rejected, marked, declined)
+            inner = self._inner.made(request, address, store, ttl=ttl, minimum=rules.minimum)
+        return ProviderQuery(
+            rules, address, breakpoints, usable, used, readable, rejected, marked, declined, inner, end
+        )
 
     def find(self, request: Request, asked: ProviderQuery, now: int) -> CacheEntry | None:
         """The entry that the request reads at ``now``. Changes nothing that can be observed."""
@@ -182,7 +218,8 @@ class ModeledProvider:
         if hit is not None and rules.refresh != "none":
             store.touch(asked.address, hit, now, asked.used, ancestors=rules.refresh == "ancestors")
         if rules.server_tool_ttl and asked.breakpoints:
-            self._inner.note(request, asked.address, asked.used, asked.readable, now)
+            through = asked.readable if asked.end is None else max(asked.readable, asked.end)
+            self._inner.note(request, asked.address, asked.used, through, now)
         written = []
         read_length = 0 if hit is None else hit.length
         after = hit
@@ -260,7 +297,7 @@ class ModeledProvider:
         except ValueError:
             return None
 
-    def _look_up(self, request: Request, now: int, marked: bool) -> ProviderRules:
+    def _find_rules(self, request: Request, now: int, marked: bool) -> ProviderRules:
         rules = rules_for(request.provider, request.model, now, self._profile, marked=marked)
         if rules.matching != "breakpoint":
             raise ValueError(f"the cache of {request.provider} does not match at breakpoints")
@@ -335,10 +372,19 @@ def _is_out_of_order(breakpoints: Sequence[Breakpoint], short: int) -> bool:
     return False
 
 
-def _first_token(request: Request, begin: int, now: int, end: int | None, rules: ProviderRules) -> int:
-    if request.first_token is not None:
-        return request.first_token - begin + now
-    if request.start is None and end is None:
-        return now  # only the order is known: each request came after the one before it
-    assumed = now + rules.first_token_after * SECOND
-    return assumed if end is None else min(assumed, end)
+def _times(
+    request: Request, now: int, rules: ProviderRules, first_token: int | None, end: int | None
+) -> tuple[int, int]:
+    """When the lifetime of what a request reads or writes begins to count, and when its entries can be read."""
+    used = now if rules.ttl_clock == "request_start" or end is None else end
+    return used, readable_from(request, now, rules, first_token, end)
+
+
+def _take_out(address: Address, keep: int) -> list[CacheEntry]:
+    """Take the entries of a prompt behind its first ``keep`` blocks out of their spaces. Returns them."""
+    gone = []
+    for length in range(len(address.prompt), keep, -1):
+        entry = address.space_at(length).entries.pop(address.chain(length), None)
+        if entry is not None:
+            gone.append(entry)
+    return gone

@@ -9,17 +9,16 @@ assumed. The same seed draws the same lots, whatever else is simulated beside it
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import Protocol
 
 import msgspec
 
-from agentsim.cache import CacheBackend, Served
+from agentsim.cache import CacheBackend, CacheLookup, Served
+from agentsim.cache.prompt_cache import ArrivalOrder, as_reported, unknown
 from agentsim.cache.rules_in_force import RulesInForce, by_model
 from agentsim.core.prompt import Prompt
-from agentsim.core.session import Request, Usage
+from agentsim.core.session import Request
 from agentsim.rules.providers import ProviderRules
 
 SECOND = 10**9
@@ -29,116 +28,123 @@ SESSION_SETTINGS = ("session_id", "prompt_cache_key")
 """Settings that name a conversation, the first one that is there."""
 
 
-class ForgetfulBackend(CacheBackend, Protocol):
-    """A backend that can be made to lose something early."""
+class _Conversation(msgspec.Struct, frozen=True):
+    """A conversation: how many requests it had, its home, when each cache last answered it, and its requests of the
+    last minute."""
 
-    def forget(self, request: Request, keep: int, now: int) -> None:
-        """Lose what is kept of a request's prompt behind its first ``keep`` blocks."""
-        ...
-
-    def would_read(self, request: Request, now: int) -> int:
-        """Tokens of the prompt that would be read at ``now``. Changes nothing."""
-        ...
+    count: int
+    home: int
+    used: tuple[tuple[int, int], ...] = ()
+    recent: tuple[int, ...] = ()
 
 
-class _Talk:
-    """A conversation: its home, when it was last answered there, and its requests of the last minute. Mutable."""
+class _Lots(msgspec.Struct, frozen=True):
+    """What was drawn for a request: the cache that answers, of how many, and its conversation from then on."""
 
-    __slots__ = ("home", "recent", "used")
-
-    def __init__(self, home: int, now: int) -> None:
-        self.home = home
-        self.used: dict[int, int] = {}
-        self.recent: deque[int] = deque()
-        self.used[home] = now
+    host: int
+    hosts: int
+    name: bytes
+    after: _Conversation
+    inner: CacheLookup
 
 
-class SpillingProvider:
+class SpillingProvider(CacheBackend):
     """A :class:`agentsim.cache.CacheBackend` over several caches, each made by ``make``.
 
     ``rules`` apply to every request; without them each request gets those of its own model and time. Deterministic: a
     lot depends on ``seed``, the conversation, and how many requests it had.
     """
 
-    def __init__(self, make: Callable[[], ForgetfulBackend], seed: int, rules: ProviderRules | None = None) -> None:
+    def __init__(self, make: Callable[[], CacheBackend], seed: int, rules: ProviderRules | None = None) -> None:
         self._make = make
         self._seed = seed
         self._rules = RulesInForce(rules, by_model)
-        self._hosts: dict[int, ForgetfulBackend] = {}
-        self._talks: dict[bytes, _Talk] = {}
-        self._counts: dict[bytes, int] = {}
-        self._drawn: tuple[str, int, int, int] | None = None
-        """Request, time, host and number of hosts of the lots drawn last: whoever foresees a read draws them."""
+        self._hosts: dict[int, CacheBackend] = {}
+        self._conversations: dict[bytes, _Conversation] = {}
+        self._order = ArrivalOrder()
 
-    def serve(self, request: Request, now: int) -> Served:
-        """See :meth:`agentsim.cache.CacheBackend.serve`."""
-        if request.prompt is None:
-            return Served(usage=request.usage or Usage())
-        host, hosts = self._draw(request, request.prompt, now)
-        self._drawn = None
-        served = self._hosts[host].serve(request, now)
-        return msgspec.structs.replace(served, host=f"host {host}") if hosts > 1 else served
-
-    def would_read(self, request: Request, now: int) -> int:
-        """Tokens of the prompt that will be read at ``now``, when the request is served next."""
-        if request.prompt is None:
-            return 0
-        host, _ = self._draw(request, request.prompt, now)
-        return self._hosts[host].would_read(request, now)
-
-    def _draw(self, request: Request, prompt: Prompt, now: int) -> tuple[int, int]:
-        """Draw the lots of a request, once: which cache answers, of how many, and whether it forgets."""
-        if self._drawn is not None and self._drawn[:2] == (request.id, now):
-            return self._drawn[2:]
+    def look_up(self, request: Request, now: int, *, keep: int | None = None) -> CacheLookup:
+        """See :meth:`agentsim.cache.CacheBackend.look_up`. The lots of a request are the same however often it is
+        looked up."""
+        prompt = request.prompt
+        if prompt is None:
+            return unknown(request, now)
         rules = self._rules.of(request, now)
         name = _conversation(request, prompt)
-        self._counts[name] = self._counts.get(name, -1) + 1
-        talk = self._talks.get(name)
-        if talk is None:
-            talk = self._talks[name] = _Talk(self._lot(name, "home") % rules.route_hosts, now)
-            host = talk.home
-        else:
-            host = self._host(talk, name, rules, now)
-        backend = self._hosts.get(host)
-        if backend is None:
-            backend = self._hosts[host] = self._make()
-        if self._lost(talk, host, name, rules, now):
-            backend.forget(request, prompt.section_end("system"), now)
-        talk.used[host] = now
-        self._drawn = (request.id, now, host, rules.route_hosts)
-        return host, rules.route_hosts
+        host, after, lost = self._draw(name, rules, now)
+        left = min(len(prompt) if keep is None else keep, prompt.section_end("system")) if lost else keep
+        inner = self._host(host).look_up(request, now, keep=left)
+        return msgspec.structs.replace(
+            inner,
+            host=f"host {host}" if rules.route_hosts > 1 else inner.host,
+            keep=keep,
+            version=self._order.version,
+            found=_Lots(host, rules.route_hosts, name, after, inner),
+        )
 
-    def _host(self, talk: _Talk, name: bytes, rules: ProviderRules, now: int) -> int:
-        """The cache that answers; the home of the conversation may change."""
-        hosts = rules.route_hosts
-        idle = now - max(talk.used.values())
+    def commit(self, lookup: CacheLookup, *, first_token: int | None = None, end: int | None = None) -> Served:
+        """See :meth:`agentsim.cache.CacheBackend.commit`."""
+        if lookup.request.prompt is None:
+            return as_reported(lookup.request)
+        lots: _Lots = lookup.found
+        self._order.advance(lookup)
+        if lookup.keep is not None:
+            for number, host in self._hosts.items():
+                if number != lots.host:
+                    host.evict(lookup.request, lookup.keep, lookup.now)
+        served = self._host(lots.host).commit(lots.inner, first_token=first_token, end=end)
+        self._conversations[lots.name] = lots.after
+        return msgspec.structs.replace(served, host=lookup.host) if lots.hosts > 1 else served
+
+    def evict(self, request: Request, keep: int, now: int) -> None:
+        """See :meth:`agentsim.cache.CacheBackend.evict`: every one of the caches loses it."""
+        self._order.changed()
+        for host in self._hosts.values():
+            host.evict(request, keep, now)
+
+    def _host(self, number: int) -> CacheBackend:
+        found = self._hosts.get(number)
+        if found is None:
+            found = self._hosts[number] = self._make()
+        return found
+
+    def _draw(self, name: bytes, rules: ProviderRules, now: int) -> tuple[int, _Conversation, bool]:
+        """The cache that answers the next request of a conversation, the conversation after it, and whether that cache
+        dropped its history before. Changes nothing."""
+        before = self._conversations.get(name)
+        if before is None:
+            home = self._lot(name, 0, "home") % rules.route_hosts
+            return home, _Conversation(0, home, ((home, now),)), False
+        hosts, count, home = rules.route_hosts, before.count + 1, before.home
+        used = dict(before.used)
+        idle = now - max(used.values())
         if hosts > 1 and rules.route_sticky and idle > rules.route_sticky * SECOND:
-            talk.home = self._lot(name, "again") % hosts
-        elif hosts > 1 and self._happens(name, "switch", rules.route_switch):
-            talk.home = (talk.home + 1 + self._lot(name, "where") % (hosts - 1)) % hosts
-        while talk.recent and talk.recent[0] <= now - MINUTE:
-            talk.recent.popleft()
-        talk.recent.append(now)
-        if rules.route_per_minute and len(talk.recent) > rules.route_per_minute:
-            return (talk.home + (len(talk.recent) - 1) // rules.route_per_minute) % hosts
-        return talk.home
+            home = self._lot(name, count, "again") % hosts
+        elif hosts > 1 and self._happens(name, count, "switch", rules.route_switch):
+            home = (home + 1 + self._lot(name, count, "where") % (hosts - 1)) % hosts
+        recent = (*(time for time in before.recent if time > now - MINUTE), now)
+        host = home
+        if rules.route_per_minute and len(recent) > rules.route_per_minute:
+            host = (home + (len(recent) - 1) // rules.route_per_minute) % hosts
+        lost = self._lost(used.get(host), name, count, rules, now)
+        used[host] = now
+        return host, _Conversation(count, home, tuple(used.items()), recent), lost
 
-    def _lost(self, talk: _Talk, host: int, name: bytes, rules: ProviderRules, now: int) -> bool:
-        """Whether the cache dropped the history of a conversation that it had answered before."""
-        last = talk.used.get(host)
+    def _lost(self, last: int | None, name: bytes, count: int, rules: ProviderRules, now: int) -> bool:
+        """Whether a cache that answered a conversation at ``last`` dropped its history since."""
         if last is None or last == now:
             return False
         percent = 0
         for seconds, share in rules.early_loss:
             if now - last >= seconds * SECOND:
                 percent = share
-        return self._happens(name, "lost", percent)
+        return self._happens(name, count, "lost", percent)
 
-    def _happens(self, name: bytes, what: str, percent: int) -> bool:
-        return percent > 0 and self._lot(name, what) % 100 < percent
+    def _happens(self, name: bytes, count: int, what: str, percent: int) -> bool:
+        return percent > 0 and self._lot(name, count, what) % 100 < percent
 
-    def _lot(self, name: bytes, what: str) -> int:
-        text = f"{self._seed} {what} {self._counts[name]} ".encode()
+    def _lot(self, name: bytes, count: int, what: str) -> int:
+        text = f"{self._seed} {what} {count} ".encode()
         return int.from_bytes(blake2b(text + name, digest_size=8).digest())
 
 

@@ -2,51 +2,46 @@
 
 from __future__ import annotations
 
-from agentsim.cache import CacheBackend, Served
-from agentsim.core.session import Request, Usage
+from agentsim.cache import CacheBackend, CacheLookup, Served
+from agentsim.cache.prompt_cache import as_reported, unknown
+from agentsim.cache.rules_in_force import ByDay
+from agentsim.core.session import Request
 from agentsim.rules.providers import ProviderRules, rules_for
 
 
-class RoutedProvider:
+class RoutedProvider(CacheBackend):
     """A :class:`agentsim.cache.CacheBackend` that hands each request to the mechanism that its rules ask for.
 
-    A request with breakpoints may follow other rules than one without. ``profile`` is used where the rules of a
-    provider have it. Deterministic.
+    A request with breakpoints may follow other rules than one without, and one of a later day others than before: what
+    was kept by another mechanism is then not found. ``profile`` is used where the rules of a provider have it;
+    ``forgets`` is that of :class:`agentsim.cache.modeled_provider.ModeledProvider`. Deterministic.
     """
 
-    def __init__(self, *, profile: str | None = None) -> None:
+    def __init__(self, *, profile: str | None = None, forgets: bool = False) -> None:
         self._profile = profile
+        self._forgets = forgets
         self._made: dict[tuple[str, ...], CacheBackend] = {}
-        self._known: dict[tuple[str, str, bool], CacheBackend] = {}
+        self._backends = ByDay(self._find_backend)
 
-    def serve(self, request: Request, now: int) -> Served:
-        """See :meth:`agentsim.cache.CacheBackend.serve`. Raises ValueError for a provider without known rules."""
+    def look_up(self, request: Request, now: int, *, keep: int | None = None) -> CacheLookup:
+        """See :meth:`agentsim.cache.CacheBackend.look_up`."""
         if request.prompt is None:
-            return Served(usage=request.usage or Usage())
-        return self._backend_of(request, now).serve(request, now)
+            return unknown(request, now)
+        return self._backends.of(request, now).look_up(request, now, keep=keep)
 
-    def would_read(self, request: Request, now: int) -> int:
-        """Tokens of the prompt that would be read at ``now``, where its mechanism foresees that. Changes nothing."""
-        if request.prompt is None:
-            return 0
-        foresee = getattr(self._backend_of(request, now), "would_read", None)
-        return foresee(request, now) if foresee is not None else 0
+    def commit(self, lookup: CacheLookup, *, first_token: int | None = None, end: int | None = None) -> Served:
+        """See :meth:`agentsim.cache.CacheBackend.commit`."""
+        if lookup.request.prompt is None:
+            return as_reported(lookup.request)
+        return self._backends.of(lookup.request, lookup.now).commit(lookup, first_token=first_token, end=end)
 
-    def forget(self, request: Request, keep: int, now: int) -> None:
-        """Lose what is kept of a request's prompt behind its first ``keep`` blocks, where that may happen early."""
+    def evict(self, request: Request, keep: int, now: int) -> None:
+        """See :meth:`agentsim.cache.CacheBackend.evict`."""
         if request.prompt is not None:
-            forget = getattr(self._backend_of(request, now), "forget", None)
-            if forget is not None:
-                forget(request, keep, now)
+            self._backends.of(request, now).evict(request, keep, now)
 
-    def _backend_of(self, request: Request, now: int) -> CacheBackend:
-        marked = request.prompt is not None and bool(request.prompt.breakpoints)
-        key = (request.provider, request.model, marked)
-        backend = self._known.get(key)
-        if backend is None:
-            rules = rules_for(request.provider, request.model, now, marked=marked)
-            backend = self._known[key] = self.backend_under(rules)
-        return backend
+    def _find_backend(self, request: Request, now: int, marked: bool) -> CacheBackend:
+        return self.backend_under(rules_for(request.provider, request.model, now, marked=marked))
 
     def backend_under(self, rules: ProviderRules) -> CacheBackend:
         """The backend that answers requests under these rules."""
@@ -55,11 +50,11 @@ class RoutedProvider:
         key = (rules.eviction, rules.provider, rules.model) if own else (rules.matching,)
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = backend_for(rules, profile=self._profile)
+            found = self._made[key] = backend_for(rules, profile=self._profile, forgets=self._forgets)
         return found
 
 
-def backend_for(rules: ProviderRules, *, profile: str | None = None) -> CacheBackend:
+def backend_for(rules: ProviderRules, *, profile: str | None = None, forgets: bool = False) -> CacheBackend:
     """A backend of the mechanism that rules ask for. It follows the rules of each request, or those of one engine."""
     if rules.eviction == "slot" or rules.matching == "slot":
         from agentsim.cache.slot_cache import SlotCache
@@ -79,4 +74,4 @@ def backend_for(rules: ProviderRules, *, profile: str | None = None) -> CacheBac
         return UnitProvider()
     from agentsim.cache.modeled_provider import ModeledProvider
 
-    return ModeledProvider(profile=profile)
+    return ModeledProvider(profile=profile, forgets=forgets)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from agentsim.core.session import Request
 from agentsim.rules.providers import ProviderRules, bare_name, rules_for
+
+Found = TypeVar("Found")
 
 _DAY = 24 * 3600 * 10**9
 
@@ -28,26 +31,35 @@ def by_interface(request: Request, now: int, marked: bool) -> ProviderRules:
     return load_rules(request.provider).resolve(bare_name(request.model), now, None, marked)
 
 
-class RulesInForce:
-    """Remembers what ``look_up`` found by provider, model, day (UTC) and whether a request carries breakpoints.
+class ByDay(Generic[Found]):
+    """Remembers what ``look_up`` found by provider, model, day (UTC) and whether a request carries breakpoints: rules
+    change between days only."""
 
-    With ``rules`` nothing is looked up.
-    """
+    __slots__ = ("_known", "_look_up")
 
-    __slots__ = ("_known", "_look_up", "_rules")
-
-    def __init__(self, rules: ProviderRules | None, look_up: LookUp) -> None:
-        self._rules = rules
+    def __init__(self, look_up: Callable[[Request, int, bool], Found]) -> None:
         self._look_up = look_up
-        self._known: dict[tuple[str, str, int, bool], ProviderRules] = {}
+        self._known: dict[tuple[str, str, int, bool], Found] = {}
 
-    def of(self, request: Request, now: int) -> ProviderRules:
-        """The rules of a request at a time. Raises what ``look_up`` raises."""
-        if self._rules is not None:
-            return self._rules
+    def of(self, request: Request, now: int) -> Found:
+        """What holds for a request at a time. Raises what ``look_up`` raises."""
         marked = request.prompt is not None and bool(request.prompt.breakpoints)
         key = (request.provider, request.model, now // _DAY, marked)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._look_up(request, now, marked)
         return found
+
+
+class RulesInForce:
+    """The rules of each request. With ``rules`` nothing is looked up."""
+
+    __slots__ = ("_found", "_rules")
+
+    def __init__(self, rules: ProviderRules | None, look_up: LookUp) -> None:
+        self._rules = rules
+        self._found = ByDay(look_up)
+
+    def of(self, request: Request, now: int) -> ProviderRules:
+        """The rules of a request at a time. Raises what ``look_up`` raises."""
+        return self._found.of(request, now) if self._rules is None else self._rules

@@ -10,8 +10,10 @@ gets it back: the copy is used up by that.
 
 from __future__ import annotations
 
-from agentsim.cache import Served
-from agentsim.cache.arrival_order import SECOND, InOrder, output_of
+from collections.abc import Sequence
+
+from agentsim.cache import CacheLookup, Served
+from agentsim.cache.prompt_cache import SECOND, PromptCache, output_of
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Usage
 from agentsim.rules.providers import ProviderRules
@@ -30,47 +32,69 @@ class _Held:
         self.busy = busy
 
 
-class SlotCache(InOrder):
+class SlotCache(PromptCache):
     """A :class:`agentsim.cache.CacheBackend` for one server with ``rules.slots`` slots. Deterministic."""
 
     def __init__(self, rules: ProviderRules) -> None:
+        super().__init__()
         self._rules = rules
         self._slots: list[_Held | None] = [None] * rules.slots
         self._copies: list[_Held] = []
         """What slots lost, the oldest first."""
 
-    def _answer(self, request: Request, prompt: Prompt, now: int) -> Served:
-        self._unload(now)
-        index, length = self._choose(request, prompt, now)
-        held = self._slots[index]
-        copy, copied = self._best_copy(request, prompt)
-        if copied > length:
-            assert copy is not None
-            self._copies.remove(copy)
-            self._put_away(held)
-            held, length = copy, copied
-        elif held is not None and length < len(held.prompt):
-            self._put_away(held)
+    def _look_up(self, request: Request, prompt: Prompt, now: int, keep: int | None) -> CacheLookup:
+        slots, copies = self._left(self._slots, now), self._left(self._copies, now)
+        if keep is not None:
+            slots, copies = ([_cut(held, request, prompt, keep) for held in some] for some in (slots, copies))
+        index, length = self._choose(slots, request, prompt, now)
+        held, copy = slots[index], None
+        for number, one in enumerate(copies):
+            shared = _shared(one, request, prompt)
+            if shared > length:
+                held, copy, length = one, number, shared
         read = 0 if held is None else self._read(held, prompt, length)
-        busy = now if request.end is None or request.start is None else request.end - request.start + now
-        self._slots[index] = _Held(prompt, request.model, request.id, now, busy)
-        return Served(
-            usage=Usage(fresh=prompt.tokens - read, read=read, output=output_of(request)),
+        return CacheLookup(
+            request=request,
+            now=now,
+            read=read,
             hit=length if read else 0,
             hit_owner=held.owner if held is not None and read else None,
-            written=(len(prompt),) if length < len(prompt) else (),
             host=f"slot {index}",
+            keep=keep,
+            version=self._order.version,
+            found=(index, copy, length),
         )
 
-    def _choose(self, request: Request, prompt: Prompt, now: int) -> tuple[int, int]:
+    def _commit(self, lookup: CacheLookup, prompt: Prompt, first_token: int | None, end: int | None) -> Served:
+        request, now, read = lookup.request, lookup.now, lookup.read or 0
+        index, copy, length = lookup.found
+        self._slots, copies = self._left(self._slots, now), self._left(self._copies, now)
+        self._copies = [one for number, one in enumerate(copies) if one is not None and number != copy]
+        held = self._slots[index]
+        if held is not None and (copy is not None or length < len(held.prompt)):
+            self._put_away(held)
+        self._slots[index] = _Held(prompt, request.model, request.id, now, now if end is None else end)
+        return Served(
+            usage=Usage(fresh=prompt.tokens - read, read=read, output=output_of(request)),
+            hit=lookup.hit,
+            hit_owner=lookup.hit_owner,
+            written=(len(prompt),) if length < len(prompt) else (),
+            host=lookup.host,
+        )
+
+    def _evict(self, request: Request, prompt: Prompt, keep: int, now: int) -> None:
+        self._slots = [_cut(held, request, prompt, keep) for held in self._slots]
+        self._copies = [cut for held in self._copies if (cut := _cut(held, request, prompt, keep)) is not None]
+
+    def _choose(self, slots: Sequence[_Held | None], request: Request, prompt: Prompt, now: int) -> tuple[int, int]:
         """The slot for a request, and how many blocks it shares with what is held there."""
-        free = [i for i, held in enumerate(self._slots) if held is None or held.busy <= now]
-        choice = free or list(range(len(self._slots)))
-        shared = {i: _shared(self._slots[i], request, prompt) for i in choice}
+        free = [i for i, held in enumerate(slots) if held is None or held.busy <= now]
+        choice = free or list(range(len(slots)))
+        shared = {i: _shared(slots[i], request, prompt) for i in choice}
         best = max(choice, key=lambda i: (shared[i], -i))
         if shared[best] and prompt.tokens_until(shared[best]) * 100 > self._rules.slot_similarity * prompt.tokens:
             return best, shared[best]
-        idle = min(choice, key=lambda i: (_used(self._slots[i]), i))
+        idle = min(choice, key=lambda i: (_used(slots[i]), i))
         return idle, shared[idle]
 
     def _read(self, held: _Held, prompt: Prompt, length: int) -> int:
@@ -83,27 +107,25 @@ class SlotCache(InOrder):
         tokens -= tokens % self._rules.quantum
         return tokens if tokens >= self._rules.minimum else 0
 
-    def _unload(self, now: int) -> None:
-        """Empty what was idle for longer than anything is kept."""
+    def _left(self, held: Sequence[_Held | None], now: int) -> list[_Held | None]:
+        """What is held, without what was idle for longer than anything is kept. Changes nothing."""
         life = self._rules.ttl_short * SECOND
-        self._slots = [held if held is not None and now <= held.used + life else None for held in self._slots]
-        self._copies = [held for held in self._copies if now <= held.used + life]
+        return [one if one is not None and now <= one.used + life else None for one in held]
 
-    def _best_copy(self, request: Request, prompt: Prompt) -> tuple[_Held | None, int]:
-        found, length = None, 0
-        for copy in self._copies:
-            shared = _shared(copy, request, prompt)
-            if shared > length:
-                found, length = copy, shared
-        return found, length
-
-    def _put_away(self, held: _Held | None) -> None:
+    def _put_away(self, held: _Held) -> None:
         """Copy what a slot loses, as far as there is room: the oldest copies go first."""
-        if held is None or held.prompt.tokens > self._rules.capacity:
+        if held.prompt.tokens > self._rules.capacity:
             return
         self._copies.append(held)
         while sum(copy.prompt.tokens for copy in self._copies) > self._rules.capacity:
             del self._copies[0]
+
+
+def _cut(held: _Held | None, request: Request, prompt: Prompt, keep: int) -> _Held | None:
+    """What is held, without more than the first ``keep`` blocks of a prompt."""
+    if held is None or _shared(held, request, prompt) <= keep:
+        return held
+    return _Held(held.prompt.replace_after(keep, ()), held.model, held.owner, held.used, held.busy)
 
 
 def _shared(held: _Held | None, request: Request, prompt: Prompt) -> int:

@@ -11,8 +11,8 @@ intervals of long inputs, without the interval: they are not modeled.
 
 from __future__ import annotations
 
-from agentsim.cache import Served
-from agentsim.cache.arrival_order import SECOND, InOrder, output_of, readable_from
+from agentsim.cache import CacheLookup, Served
+from agentsim.cache.prompt_cache import SECOND, PromptCache, output_of, readable_from
 from agentsim.cache.rules_in_force import RulesInForce, by_model
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Usage
@@ -23,10 +23,10 @@ class _Unit:
     """A kept prefix, and the replies to it where it is a whole input. Times are nanoseconds.
 
     ``sent`` is how many requests had it as their input, ``ended`` when the latest reply did, ``replies`` are the
-    digests of the prefixes that end with one and have come back.
+    digests of the prefixes that end with one and have come back, ``lost`` those that were evicted.
     """
 
-    __slots__ = ("ended", "expires", "owner", "readable", "replies", "sent")
+    __slots__ = ("ended", "expires", "lost", "owner", "readable", "replies", "sent")
 
     def __init__(self, readable: int, expires: int, owner: str) -> None:
         self.readable = readable
@@ -35,59 +35,76 @@ class _Unit:
         self.sent = 0
         self.ended = readable
         self.replies: list[bytes] = []
+        self.lost: set[bytes] = set()
 
     def replied(self, digest: bytes, now: int) -> bool:
         """Whether a prefix that goes on with blocks of the assistant can be read as this input and a reply to it."""
-        known = digest in self.replies or len(self.replies) < self.sent
+        known = digest in self.replies or (digest not in self.lost and len(self.replies) + len(self.lost) < self.sent)
         return known and self.ended <= now <= self.expires
 
+    def lose(self, digest: bytes) -> None:
+        """The reply that ends with a prefix is not kept any more."""
+        if digest in self.replies:
+            self.replies.remove(digest)
+        if len(self.replies) + len(self.lost) < self.sent:
+            self.lost.add(digest)
 
-class UnitProvider(InOrder):
+
+class UnitProvider(PromptCache):
     """A :class:`agentsim.cache.CacheBackend` for rules whose matching mode is ``unit``. Deterministic.
 
     ``rules`` apply to every request; without them each request gets those of its own model and time.
     """
 
     def __init__(self, rules: ProviderRules | None = None) -> None:
+        super().__init__()
         self._rules = RulesInForce(rules, by_model)
         self._units: dict[tuple[str, bytes], _Unit] = {}
         self._seen: set[tuple[str, bytes]] = set()
         """Every prefix of an earlier prompt, by model and chained digest."""
 
-    def _answer(self, request: Request, prompt: Prompt, now: int) -> Served:
+    def _look_up(self, request: Request, prompt: Prompt, now: int, keep: int | None) -> CacheLookup:
         rules = self._rules.of(request, now)
-        found, length = self._find(request.model, prompt, now, rules)
+        found, length = self._find(request.model, prompt, now, len(prompt) if keep is None else keep)
+        read = _whole(prompt.tokens_until(length), rules.quantum)
+        return CacheLookup(
+            request=request,
+            now=now,
+            read=read,
+            hit=length if read else 0,
+            hit_owner=found.owner if found is not None and read else None,
+            keep=keep,
+            version=self._order.version,
+            found=(rules, found, length),
+        )
+
+    def _commit(self, lookup: CacheLookup, prompt: Prompt, first_token: int | None, end: int | None) -> Served:
+        request, now, read = lookup.request, lookup.now, lookup.read or 0
+        rules, found, length = lookup.found
         if found is not None:
             found.expires = max(found.expires, now + rules.ttl_short * SECOND)
             digest = prompt.chain(length)
             if self._units.get((request.model, digest)) is not found and digest not in found.replies:
                 found.replies.append(digest)
-        written = self._keep(request, prompt, now, rules)
-        read = _whole(prompt.tokens_until(length), rules.quantum)
+        readable = readable_from(request, now, rules, first_token, end)
+        written = self._keep(request, prompt, now, rules, readable, readable if end is None else end)
         return Served(
             usage=Usage(fresh=prompt.tokens - read, read=read, output=output_of(request)),
-            hit=length if read else 0,
-            hit_owner=found.owner if found is not None and read else None,
+            hit=lookup.hit,
+            hit_owner=lookup.hit_owner,
             written=written,
         )
 
-    def would_read(self, request: Request, now: int) -> int:
-        """Tokens of the prompt that would be read at ``now``. Changes nothing."""
-        if request.prompt is None:
-            return 0
-        rules = self._rules.of(request, now)
-        _, length = self._find(request.model, request.prompt, now, rules)
-        return _whole(request.prompt.tokens_until(length), rules.quantum)
+    def _evict(self, request: Request, prompt: Prompt, keep: int, now: int) -> None:
+        for length in range(len(prompt), keep, -1):
+            self._units.pop((request.model, prompt.chain(length)), None)
+            asked = self._units.get((request.model, prompt.chain(_reply_start(prompt, length))))
+            if asked is not None:
+                asked.lose(prompt.chain(length))
 
-    def forget(self, request: Request, keep: int, now: int) -> None:
-        """Lose what is kept of a request's prompt behind its first ``keep`` blocks, as an early eviction does."""
-        for length in range(len(request.prompt or ()), keep, -1):
-            assert request.prompt is not None
-            self._units.pop((request.model, request.prompt.chain(length)), None)
-
-    def _find(self, model: str, prompt: Prompt, now: int, rules: ProviderRules) -> tuple[_Unit | None, int]:
-        """The longest unit that the prompt begins with, and its length in blocks."""
-        for length in range(len(prompt), 0, -1):
+    def _find(self, model: str, prompt: Prompt, now: int, most: int) -> tuple[_Unit | None, int]:
+        """The longest unit that the prompt begins with, of at most so many blocks, and its length in blocks."""
+        for length in range(min(len(prompt), most), 0, -1):
             unit = self._units.get((model, prompt.chain(length)))
             if unit is not None and unit.readable <= now <= unit.expires:
                 return unit, length
@@ -97,9 +114,10 @@ class UnitProvider(InOrder):
                 return asked, length
         return None, 0
 
-    def _keep(self, request: Request, prompt: Prompt, now: int, rules: ProviderRules) -> tuple[int, ...]:
+    def _keep(
+        self, request: Request, prompt: Prompt, now: int, rules: ProviderRules, readable: int, ended: int
+    ) -> tuple[int, ...]:
         """Keep the whole input, and the prefix that it shares with an earlier one and then leaves."""
-        readable = readable_from(request, now, rules)
         model = request.model
         shared = 0
         for length in range(len(prompt), 0, -1):
@@ -118,8 +136,9 @@ class UnitProvider(InOrder):
                 unit = self._units[key] = _Unit(readable, now + rules.ttl_short * SECOND, request.id)
                 written.append(length)
             if length == len(prompt):
-                unit.sent += 1
-                unit.ended = readable if request.end is None else request.end
+                unit.sent += 1 - len(unit.lost)
+                unit.lost.clear()
+                unit.ended = ended
         return tuple(written)
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import msgspec
 
+from agentsim.cache import NOTHING
 from agentsim.cache.entry_store import CacheEntry
-from agentsim.cache.modeled_provider import NOTHING, SECOND, ModeledProvider
+from agentsim.cache.modeled_provider import SECOND, ModeledProvider
 from agentsim.cache.simulate import arrivals_of
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Session, Usage

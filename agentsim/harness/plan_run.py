@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentsim.cache import CacheBackend
-from agentsim.cache.modeled_provider import ModeledProvider
+from agentsim.cache.routed_backend import RoutedProvider
 from agentsim.core.session import Lane, Ledger, Session
 from agentsim.harness.plan import Plan
 from agentsim.harness.random_streams import Streams
@@ -54,7 +54,7 @@ def simulate(plan: Plan, backend: CacheBackend | None = None, *, keep: bool = Tr
 
     clock = simpy.Environment(initial_time=plan.start)
     recorder = SimulationRecorder(priced() if price else free, keep=keep)
-    endpoint = SimulatedEndpoint(backend or backend_for(plan), plan.service, recorder, plan.provider)
+    endpoint = SimulatedEndpoint(backend or RoutedProvider(forgets=True), plan.service, recorder, plan.provider)
     world = World(clock, plan, endpoint, recorder, Streams(plan.seed))
     clock.process(_arrive(world))
     with without_collection():
@@ -81,17 +81,6 @@ def simulate(plan: Plan, backend: CacheBackend | None = None, *, keep: bool = Tr
         spans=tuple(recorder.spans),
         links=tuple(recorder.links),
     )
-
-
-def backend_for(plan: Plan) -> CacheBackend:
-    """The modeled provider of a plan. Raises ValueError where no rules are known."""
-    from agentsim.rules.providers import rules_for
-
-    if rules_for(plan.provider, plan.model, plan.start).matching != "breakpoint":
-        from agentsim.cache.routed_backend import RoutedProvider
-
-        return RoutedProvider()
-    return ModeledProvider(forgets=True)
 
 
 def _arrive(world: World) -> Generator[simpy.Event, Any, None]:

@@ -125,7 +125,6 @@ class SimulationRecorder:
     def _keep(
         self, request: Request, served: Served, cost: int | None, equivalents: int | None, kept: int | None
     ) -> None:
-        request = msgspec.structs.replace(request, usage=served.usage)
         for event in self._announced.pop(request.lane, ()):
             self.events.append(msgspec.structs.replace(event, before=request.id))
         self.requests.append(request)

@@ -2,10 +2,11 @@
 
 import pytest
 
+from agentsim.cache.routed_backend import RoutedProvider
 from agentsim.cache.simulate import replay, scan
 from agentsim.core.session import Session
 from agentsim.diagnose import diagnose
-from agentsim.harness.plan_run import Simulation, backend_for, simulate
+from agentsim.harness.plan_run import Simulation, simulate
 from agentsim.harness.task_account import TaskAccount
 from agentsim.scenarios import bundled_scenarios
 from agentsim.scenarios.scenario_loading import Cell, load
@@ -45,8 +46,8 @@ def test_a_simulated_session_replays_as_it_was_simulated(name: str):
         plan = cell.plan()
         simulation = simulate(plan)
         assert simulation.ledger is not None
-        by_clock = replay(simulation.session, backend_for(plan)).rows
-        assert by_clock == scan(simulation.session, backend_for(plan)).rows
+        by_clock = replay(simulation.session, RoutedProvider()).rows
+        assert by_clock == scan(simulation.session, RoutedProvider()).rows
         inside = {row.request.id for row in simulation.ledger.rows if row.request.iterations}
         for made, again in zip(simulation.ledger.rows, by_clock, strict=True):
             assert made.usage == again.usage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from agentsim.cache.entry_store import Address, Space
@@ -70,6 +71,51 @@ def test_results_of_the_users_own_tools_are_no_such_results() -> None:
     ]
     rows = scan(session(requests), ModeledProvider()).rows
     assert rows[1].usage.read == 6_100
+
+
+def conversation() -> list[Request]:
+    """A search, what goes on from it, and somebody who asks otherwise behind the same result."""
+    grown = [*HEAD, ASK, SEARCH, FOUND, SAID]
+    return [
+        request("0", 0, marked([*HEAD, ASK], HOUR), lasts=30),
+        request("1", 60, marked([*grown, NEXT], HOUR), parent="0"),
+        request("2", 60, marked([*grown, block("else", 40)], HOUR), lane="side"),
+    ]
+
+
+def test_a_request_that_is_only_looked_up_brings_nothing() -> None:
+    provider, (first, grown, other) = ModeledProvider(), conversation()
+    now = grown.start or 0
+    provider.serve(first, first.start or 0)
+    for _ in range(2):
+        assert provider.look_up(grown, now).read == 13_150
+        assert provider.look_up(other, now).read == 6_100
+    provider.serve(grown, now)
+    assert provider.look_up(other, now).read == 13_150
+
+
+def test_what_was_evicted_is_not_brought_again() -> None:
+    provider, (first, grown, other) = ModeledProvider(), conversation()
+    now = grown.start or 0
+    provider.serve(first, first.start or 0)
+    assert provider.look_up(grown, now, keep=3).read == 6_100
+    provider.commit(provider.look_up(grown, now, keep=3))
+    assert provider.look_up(other, now).read == 6_100
+
+    provider = ModeledProvider()
+    provider.serve(first, first.start or 0)
+    provider.evict(grown, 3, now)
+    assert provider.look_up(grown, now).read == 6_100
+
+
+def test_the_end_of_an_answer_counts_however_it_is_told() -> None:
+    provider, (first, grown, _) = ModeledProvider(), conversation()
+    untimed = msgspec.structs.replace(first, first_token=None, end=None)
+    lookup = provider.look_up(untimed, first.start or 0)
+    provider.commit(lookup, first_token=first.first_token, end=first.end)
+    assert first.end is not None
+    assert provider.look_up(grown, first.end - 1).read == 6_100
+    assert provider.look_up(grown, first.end).read == 13_150
 
 
 def test_conversations_that_are_over_are_forgotten_where_that_is_wanted() -> None:

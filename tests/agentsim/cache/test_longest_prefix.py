@@ -158,3 +158,9 @@ def test_it_reads_what_a_plain_comparison_with_all_earlier_prompts_finds(asked: 
         seen.append(names)
         expected = common * 700 // 128 * 128 if common * 700 >= 1024 else 0
         assert read(provider, number, prompt(*((name, 700) for name in names)), number) == expected
+
+
+def test_without_any_times_each_request_came_after_the_one_before_it():
+    provider, asked = LongestPrefixProvider(), prompt(("head", 2000))
+    timeless = [request(number, asked, start=None, first_token=None) for number in (1, 2)]
+    assert [provider.serve(one, 0).usage.read for one in timeless] == [0, 1920]

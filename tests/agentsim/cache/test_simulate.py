@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentsim.cache import Served
+from agentsim.cache import CacheBackend, CacheLookup, Served
 from agentsim.cache.modeled_provider import ModeledProvider
 from agentsim.cache.simulate import replay, scan
 from agentsim.core.prompt import Breakpoint, Prompt
@@ -16,15 +16,21 @@ from tests.agentsim.prompts import MODEL, block, prompt, request, session, texts
 HEAD = [block("s", 2_000, "system", role=None)]
 
 
-class Recorder:
+class Recorder(CacheBackend):
     """A backend that writes down who arrived when."""
 
     def __init__(self) -> None:
         self.arrivals: list[tuple[str, int]] = []
 
-    def serve(self, one: Request, now: int) -> Served:
-        self.arrivals.append((one.id, now))
-        return Served(usage=Usage(read=len(self.arrivals)), first_token=now + 1, end=now + 2)
+    def look_up(self, request: Request, now: int, *, keep: int | None = None) -> CacheLookup:
+        return CacheLookup(request=request, now=now, read=len(self.arrivals) + 1, keep=keep)
+
+    def commit(self, lookup: CacheLookup, *, first_token: int | None = None, end: int | None = None) -> Served:
+        self.arrivals.append((lookup.request.id, lookup.now))
+        return Served(usage=Usage(read=lookup.read), first_token=lookup.now + 1, end=lookup.now + 2)
+
+    def evict(self, request: Request, keep: int, now: int) -> None:
+        raise AssertionError("nobody asks for this")
 
 
 def test_requests_arrive_at_their_times_in_order_and_ties_keep_theirs():

@@ -142,7 +142,7 @@ def test_a_read_can_be_foreseen_and_its_lots_are_drawn_once():
     plain = [one.usage.read for one in served(rules, 7, requests)]
     provider = SpillingProvider(lambda: ModeledProvider(rules), 7, rules)
     for one, read in zip(requests, plain, strict=True):
-        assert provider.would_read(one, one.start or 0) == read
+        assert provider.look_up(one, one.start or 0).read == read
         assert provider.serve(one, one.start or 0).usage.read == read
 
 

@@ -130,7 +130,7 @@ def test_all_of_the_prompt_is_read_or_fresh_and_nothing_is_written():
     provider = UnitProvider()
     for one in (request(1, 0, "A", "B"), request(2, 10, "A", "C"), request(3, 20, "A", "D")):
         assert one.prompt is not None
-        foreseen = provider.would_read(one, one.start or 0)
+        foreseen = provider.look_up(one, one.start or 0).read
         served = provider.serve(one, one.start or 0)
         assert served.usage.read == foreseen
         assert (served.usage.read or 0) + (served.usage.fresh or 0) == one.prompt.tokens

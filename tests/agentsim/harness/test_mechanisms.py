@@ -21,6 +21,7 @@ from agentsim.harness.plan import (
 )
 from agentsim.harness.plan_run import Simulation, simulate
 from agentsim.harness.random_draws import Fixed
+from agentsim.rules.providers import rules_for
 from tests.agentsim.harness.plans import FRONT, START, answer, ask, plan, tool_round
 
 
@@ -281,3 +282,22 @@ def test_a_provider_that_keeps_every_prompt_by_itself():
     # 8,000 tokens seen before, counted in multiples of 128: 62 times 128 are 7,936. Nothing is billed for writing.
     assert rows(simulation) == [(0, 0, 8_000), (0, 7_936, 9_100 - 7_936)]
     assert (second.first_token or 0) - (second.start or 0) == SECOND + (9_100 - 7_936) * SECOND // 1_000
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [("anthropic", "claude-opus-4-8"), ("openai", "gpt-5.1"), ("deepseek", "deepseek-chat"), ("vllm", "m"),
+     ("sglang", "m"), ("tensorrt-llm", "m"), ("llamacpp", "m"), ("ollama", "m")],
+)  # fmt: skip
+def test_the_first_token_waits_for_what_is_not_cached_whoever_keeps_the_cache(provider, model):
+    service = Service(first_token=Fixed(SECOND), uncached_rate=1_000, output_rate=100)
+    steps = [ask(), tool_round(), tool_round(), answer()]
+    ledger = simulate(plan(*steps, provider=provider, model=model, service=service), price=False).ledger
+    assert ledger is not None
+    for row in ledger.rows:
+        assert row.first_token is not None
+        assert row.start is not None
+        uncached = (row.usage.total_input or 0) - (row.usage.read or 0)
+        closing = rules_for(provider, model, row.start).closing
+        assert row.first_token - row.start == SECOND + (uncached - closing) * SECOND // 1_000
+    assert all((row.usage.read or 0) > 6_000 for row in ledger.rows[2:])

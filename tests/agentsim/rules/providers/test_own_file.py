@@ -212,3 +212,45 @@ confidence = "low"
     )
     assert main(["rules", "check", str(path)]) == 0
     assert "1 figure, no mistake" in capsys.readouterr().out
+
+
+SWITCH = """provider = "acme"
+title = "Acme"
+read_until = 2026-11-20
+
+[[like]]
+value = "{before}"
+until = 2026-10-01
+source = "until then"
+confidence = "high"
+
+[[like]]
+value = "{after}"
+from = 2026-10-01
+source = "from then on"
+confidence = "high"
+"""
+
+
+@pytest.mark.parametrize("before", ["automatic", "anthropic", "deepseek", "vllm", "llamacpp"])
+@pytest.mark.parametrize("after", ["automatic", "anthropic", "deepseek", "vllm", "llamacpp"])
+def test_a_provider_may_change_its_way_of_matching_on_a_day(tmp_path, before, after):
+    import msgspec
+
+    path = tmp_path / "acme.toml"
+    path.write_text(SWITCH.format(before=before, after=after))
+    midnight = 1_790_812_800  # 2026-10-01
+    body = prompt(texts(2, 5_000), 1)
+    asked = [
+        msgspec.structs.replace(request(f"r{n}", at, body, day=midnight), provider="acme", model="acme-1")
+        for n, at in enumerate((-60, -40, 20, 40))
+    ]
+    with with_rules(read_rules_file(str(path))):
+        reads = [row.usage.read or 0 for row in replay(session(asked), RoutedProvider()).rows]
+        modes = [rules_for("acme", "acme-1", one.start).matching for one in asked]
+    # Each day's mechanism works, and knows nothing of what another one kept.
+    assert reads[0] == 0
+    assert reads[1] > 9_000
+    assert reads[3] > 9_000
+    if modes[1] != modes[2]:
+        assert reads[2] == 0

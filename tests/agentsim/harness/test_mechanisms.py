@@ -291,8 +291,8 @@ def test_a_provider_that_keeps_every_prompt_by_itself():
 )  # fmt: skip
 def test_the_first_token_waits_for_what_is_not_cached_whoever_keeps_the_cache(provider, model):
     service = Service(first_token=Fixed(SECOND), uncached_rate=1_000, output_rate=100)
-    steps = [ask(), tool_round(), tool_round(), answer()]
-    ledger = simulate(plan(*steps, provider=provider, model=model, service=service), price=False).ledger
+    given = {"provider": provider, "model": model, "service": service}
+    ledger = simulate(plan(ask(), tool_round(), tool_round(), answer(), **given), price=False).ledger
     assert ledger is not None
     for row in ledger.rows:
         assert row.first_token is not None

@@ -10,9 +10,9 @@ import torch
 from agentsim.engine import row_arithmetic, weight_products
 from agentsim.engine.decoder_config import ModelConfig
 from agentsim.engine.forward_batch import Batch
-from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.kv_pages import KVPages, PageRoom
 from agentsim.engine.weights.weights import Weights, WeightsError, expected_shapes
-from agentsim.kernels import paged_attention, rms_norm, rope, silu_mul, write_pages
+from agentsim.kernels import rms_norm, rope, silu_mul, write_pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Decoder:
 
     ``row_by_row`` computes every token so that its bits do not depend on the batch it is in (see
     :mod:`agentsim.engine.row_arithmetic`): for small models and for checking, as it is many times slower.
+    ``kv_bits`` of 4 keeps keys and values in four bits. Raises ValueError for both together.
     """
 
     def __init__(
@@ -39,12 +40,16 @@ class Decoder:
         device: torch.device | str = "cpu",
         *,
         row_by_row: bool = False,
+        kv_bits: int | None = None,
     ) -> None:
+        if kv_bits not in (None, 4) or (kv_bits and row_by_row):
+            raise ValueError(f"keys and values in {kv_bits} bits are not kept here, nor in fewer bits row by row")
         self.config: ModelConfig = weights.config
         self.dtype = dtype
         self.device = torch.device(device)
         self.row_by_row = row_by_row
-        self.identity = _identity(weights.identity, dtype, row_by_row)
+        self.kv_bits = kv_bits
+        self.identity = _identity(weights.identity, dtype, row_by_row, kv_bits)
         """Differs wherever keys and values may differ: weights, precision, arithmetic. For keys of a prefix cache."""
         self._embed = _take(weights, "embed", dtype, self.device)
         self._norm = _take(weights, "norm", dtype, self.device)
@@ -54,20 +59,20 @@ class Decoder:
         self._scale = self.config.head_dim**-0.5
 
     @torch.inference_mode()
-    def forward(self, batch: Batch, kv: KVPages) -> torch.Tensor:
+    def forward(self, batch: Batch, kv: PageRoom) -> torch.Tensor:
         """Write the batch's keys and values into their pages, and score the next token where it is asked for.
 
         Returns [N, vocab], a row for each of ``batch.logits_at``; float32 when computing in a narrower type.
         ``ValueError`` for positions beyond the model's context.
         """
-        if batch.positions.numel() and int(batch.positions.max()) >= self.config.context:
-            raise ValueError(f"position {int(batch.positions.max())} is beyond the context of {self.config.context}")
+        if batch.longest > self.config.context:  # counted on the host: no device is waited for
+            raise ValueError(f"position {batch.longest - 1} is beyond the context of {self.config.context}")
         hidden = self._hidden_by_row(batch, kv) if self.row_by_row else self._hidden(batch, kv)
         multiply = row_arithmetic.linear if self.row_by_row else weight_products.linear
         scores = multiply(hidden, self._head)
         return scores if self.dtype in (torch.float32, torch.float64) else scores.float()
 
-    def _hidden(self, batch: Batch, kv: KVPages) -> torch.Tensor:
+    def _hidden(self, batch: Batch, kv: PageRoom) -> torch.Tensor:
         """The last layer's output, normed, of the rows whose scores are asked for; by the operations of the device."""
         config = self.config
         eps, turned = config.norm_eps, config.heads + config.kv_heads
@@ -87,18 +92,8 @@ class Decoder:
             else:
                 pairs = torch.view_as_complex(qkv[:, :turned].reshape(count, turned, config.head_dim // 2, 2))
                 qk = torch.view_as_real(pairs * turns).flatten(-2)
-            k_pages, v_pages = kv.k[number], kv.v[number]
-            write_pages(qk[:, config.heads :], qkv[:, turned:], k_pages, v_pages, batch.slots)
-            seen = paged_attention(
-                qk[:, : config.heads],
-                k_pages,
-                v_pages,
-                batch.block_tables,
-                batch.q_starts,
-                batch.kv_lengths,
-                scale=self._scale,
-                window=config.window,
-            ).reshape(count, -1)
+            kv.write(number, qk[:, config.heads :], qkv[:, turned:], batch.slots)
+            seen = kv.attend(number, qk[:, : config.heads], batch, self._scale, config.window).reshape(count, -1)
             if number == config.layers - 1:  # keys and values are written: only what is asked for goes on
                 seen, x = seen[batch.logits_at], x[batch.logits_at]
             normed, x = rms_norm(weight_products.linear(seen, layer.o), layer.ffn_norm, eps, x)
@@ -117,8 +112,9 @@ class Decoder:
             return None
         return torch.complex(self._cos[positions], self._sin[positions])[:, None, :]
 
-    def _hidden_by_row(self, batch: Batch, kv: KVPages) -> torch.Tensor:
+    def _hidden_by_row(self, batch: Batch, kv: PageRoom) -> torch.Tensor:
         """The same, by arithmetic that treats every row alike."""
+        assert isinstance(kv, KVPages)
         config = self.config
         eps, turned = config.norm_eps, config.heads + config.kv_heads
         count = batch.tokens.shape[0]
@@ -180,6 +176,6 @@ def _take(weights: Weights, name: str, dtype: torch.dtype, device: torch.device)
     return tensor.to(device, dtype).contiguous()
 
 
-def _identity(weights: bytes, dtype: torch.dtype, row_by_row: bool) -> bytes:
-    how = f"{dtype}, {'row by row' if row_by_row else 'batched'}"
+def _identity(weights: bytes, dtype: torch.dtype, row_by_row: bool, kv_bits: int | None) -> bytes:
+    how = f"{dtype}, {'row by row' if row_by_row else 'batched'}" + (f", K/V in {kv_bits} bits" if kv_bits else "")
     return hashlib.blake2b(weights + how.encode(), digest_size=32, person=b"model").digest()

@@ -47,6 +47,8 @@ class Batch:
     """int64[T]."""
     logits_at: torch.Tensor
     """int64[N]."""
+    longest: int
+    """The largest of ``kv_lengths``, known to the host."""
 
     @classmethod
     def of(cls, pieces: Sequence[TokenRun], page_size: int, device: torch.device | str = "cpu") -> Batch:
@@ -75,18 +77,33 @@ class Batch:
         width = max((len(table) for table in tables), default=0)
         padded = [table + table[-1:] * (width - len(table)) for table in tables]
 
-        def long(values: list[int]) -> torch.Tensor:
-            return torch.tensor(values, dtype=torch.int64).to(device)
-
-        def short(values: list[int]) -> torch.Tensor:
-            return torch.tensor(values, dtype=torch.int32).to(device)
-
+        entries = [number for table in padded for number in table]
+        long = _together([tokens, positions, slots, logits_at], torch.int64, device)
+        short = _together([q_starts, kv_lengths, entries], torch.int32, device)
         return cls(
-            tokens=long(tokens),
-            positions=long(positions),
-            q_starts=short(q_starts),
-            kv_lengths=short(kv_lengths),
-            block_tables=torch.tensor(padded, dtype=torch.int32).view(len(tables), width).to(device),
-            slots=long(slots),
-            logits_at=long(logits_at),
+            tokens=long[0],
+            positions=long[1],
+            slots=long[2],
+            logits_at=long[3],
+            q_starts=short[0],
+            kv_lengths=short[1],
+            block_tables=short[2].view(len(tables), width),
+            longest=max(kv_lengths, default=0),
         )
+
+
+_ALIGNED = 16
+"""Bytes: kernels are compiled anew for addresses that are not a multiple of them."""
+
+
+def _together(parts: Sequence[list[int]], dtype: torch.dtype, device: torch.device | str) -> list[torch.Tensor]:
+    """Lists as tensors, brought to the device in one copy."""
+    step = _ALIGNED // dtype.itemsize
+    numbers: list[int] = []
+    places: list[tuple[int, int]] = []
+    for part in parts:
+        places.append((len(numbers), len(part)))
+        numbers.extend(part)
+        numbers.extend([0] * (-len(part) % step))
+    whole = torch.tensor(numbers, dtype=dtype).to(device)
+    return [whole[first : first + count] for first, count in places]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 
 from agentsim.engine.forward_batch import Batch, TokenRun
-from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.kv_pages import PageRoom, room_for
 from agentsim.engine.page_moves import Clock, KVMover
 from agentsim.engine.page_pool import PagePool
 from agentsim.engine.prefix_cache import PrefixCache
@@ -35,8 +35,9 @@ class Decoder(Protocol):
     dtype: torch.dtype
     device: torch.device
     identity: bytes
+    kv_bits: int | None
 
-    def forward(self, batch: Batch, kv: KVPages) -> torch.Tensor:
+    def forward(self, batch: Batch, kv: PageRoom) -> torch.Tensor:
         """Write keys and values of the batch into its pages, and score what follows where that is asked for."""
         ...
 
@@ -72,8 +73,8 @@ class Engine:
         self.settings = settings
         self.paranoid = paranoid
         self.steps = 0
-        self.kv = KVPages(model.config, pages, page_size, model.dtype, model.device)
-        host = KVPages(model.config, host_pages, page_size, model.dtype, "cpu") if host_pages else None
+        self.kv = room_for(model, pages, page_size)
+        host = room_for(model, host_pages, page_size, on_host=True) if host_pages else None
         self.mover = KVMover(self.kv, host, clock)
         self.pool = PagePool(pages, page_size, self.mover)
         self.cache = PrefixCache(self.pool, host_slots=host_pages, lifetime=lifetime, enabled=prefix_cache)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from agentsim.engine.decoder import Decoder
+from agentsim.engine.kv_pages import bytes_per_token
 from agentsim.engine.torch_threads import use_threads
 from agentsim.engine.trace_tokens import ByteTokens, Encoder
 from agentsim.engine.weights.find_model import TINY_NAME, find_model, load_weights
@@ -42,21 +43,32 @@ class Loaded:
     @property
     def bytes_per_token(self) -> int:
         """What one token's keys and values take."""
-        return self.model.config.kv_numbers_per_token() * self.model.dtype.itemsize
+        return bytes_per_token(self.model.config, self.model.dtype, self.model.kv_bits)
+
+
+def usual_precision(device: str) -> str:
+    """What a model computes in unless it is said: bfloat16 where that is what the device is fast in."""
+    return "bfloat16" if device.startswith("cuda") else "float32"
 
 
 def load(
-    named: str | None = None, precision: str = "float32", threads: int | None = None, device: str | None = None
+    named: str | None = None,
+    precision: str | None = None,
+    threads: int | None = None,
+    device: str | None = None,
+    kv_bits: int | None = None,
 ) -> Loaded:
     """The model that is meant: ``None`` for the installed one, ``tiny`` for the seeded one, or a file or folder.
 
     ``threads`` is how many torch computes with; ``None`` takes what fits the machine now (see
-    agentsim.engine.torch_threads). Without ``device`` a CUDA device is used where there is one. Raises
+    agentsim.engine.torch_threads). Without ``device`` a CUDA device is used where there is one; without ``precision``
+    that is bfloat16 there, and float32 on a CPU. ``kv_bits`` of 4 keeps keys and values in four bits. Raises
     agentsim.engine.weights.weights.WeightsError.
     """
     chosen = use_threads(threads).count
     place = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    model = Decoder(load_weights(named), DTYPES[precision], place)
+    dtype = DTYPES[precision or usual_precision(place)]
+    model = Decoder(load_weights(named), dtype, place, kv_bits=kv_bits)
     if named == TINY_NAME:
         return Loaded(model, ByteTokens(), marks=False, threads=chosen)
     path = find_model(named)

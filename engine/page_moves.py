@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.kv_pages import PageRoom
 
 Clock = Callable[[], int]
 """Nanoseconds that only grow."""
@@ -15,7 +15,7 @@ class KVMover:
     """The :class:`agentsim.engine.page_pool.Mover` of an engine. ``host`` is room on the host, ``None`` for none.
     Mutable."""
 
-    def __init__(self, kv: KVPages, host: KVPages | None, clock: Clock = time.perf_counter_ns) -> None:
+    def __init__(self, kv: PageRoom, host: PageRoom | None, clock: Clock = time.perf_counter_ns) -> None:
         self.kv = kv
         self.host = host
         self.restored_bytes = 0
@@ -39,6 +39,6 @@ class KVMover:
         self.restoring += self._clock() - began
         self.restored_bytes += len(pages) * self.kv.bytes_per_page
 
-    def _host(self) -> KVPages:
+    def _host(self) -> PageRoom:
         assert self.host is not None, "pages go to the host only when it has slots"
         return self.host

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from agentsim.engine.inference_engine import Decoder, Engine
+from agentsim.engine.kv_pages import KVPages
 from agentsim.engine.single_passes import Passes, Watched, difference, drawn_tokens
 
 PAGE = 16
@@ -64,6 +65,7 @@ def cached_control(model: Decoder, seed: int = 0) -> CachedControl:
     scores = watched.scores
     assert scores is not None
     held = Passes(model, 1, PAGE)
+    assert isinstance(engine.kv, KVPages)
     held.kv = engine.kv  # to look at the engine's own pages
     pages = len(last.pages)
     full, split = Passes(model, pages, PAGE), Passes(model, pages, PAGE)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from agentsim.engine.forward_batch import Batch, TokenRun
-from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.kv_pages import KVPages, PageRoom
 
 if TYPE_CHECKING:
     from agentsim.engine.decoder_config import ModelConfig
@@ -53,9 +53,10 @@ class Watched:
         self.dtype = model.dtype
         self.device = model.device
         self.identity = model.identity
+        self.kv_bits = model.kv_bits
         self.scores: torch.Tensor | None = None
 
-    def forward(self, batch: Batch, kv: KVPages) -> torch.Tensor:
+    def forward(self, batch: Batch, kv: PageRoom) -> torch.Tensor:
         """As the model does it."""
         self.scores = self.model.forward(batch, kv)
         return self.scores

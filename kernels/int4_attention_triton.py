@@ -17,7 +17,7 @@ from agentsim.kernels.int4_attention import paged_attention_int4 as attention_by
 from agentsim.kernels.int4_packing_triton import fits
 from agentsim.kernels.launch_device import processors
 from agentsim.kernels.paged_attention_triton import LOG2_E, combine, sequence_of, split_space, tile_for
-from agentsim.kernels.tile_sizes import INT4_DECODE, INT4_PROMPT, Tile, splits_for
+from agentsim.kernels.tile_sizes import INT4_DECODE, INT4_PROMPT, Tile, keys_of_a_block, splits_for
 
 
 @triton.jit
@@ -81,20 +81,21 @@ def _walk(
     return low, high, total, top
 
 
-@triton.jit(do_not_specialize=["sequences", "window"])
+@triton.jit(do_not_specialize=["sequences", "window", "stride_table"])
 def _attention_int4(
     out, sums, totals, tops, q, k_packed, k_scales, v_packed, v_scales, block_tables, q_starts, kv_lengths,
     sequences, scale, window,
     stride_ot, stride_oh, stride_qt, stride_qh, stride_table,
     stride_p, stride_t, stride_h, stride_sp, stride_st, stride_sh,
     HEADS: tl.constexpr, PAGE: tl.constexpr, GROUPS: tl.constexpr, GROUP: tl.constexpr,
-    ROWS: tl.constexpr, KEYS: tl.constexpr, SPLITS: tl.constexpr, WINDOWED: tl.constexpr, PRECISION: tl.constexpr,
+    ROWS: tl.constexpr, KEYS: tl.constexpr, SPLIT: tl.constexpr, WINDOWED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     BLOCK_Q: tl.constexpr = ROWS // HEADS
     HALF: tl.constexpr = GROUPS * GROUP
     head = tl.program_id(0)
     block = tl.num_programs(1) - 1 - tl.program_id(1)
     split = tl.program_id(2)
+    splits = tl.num_programs(2)
     sequence = sequence_of(q_starts, block, sequences, BLOCK_Q)
     q_start = tl.load(q_starts + sequence)
     q_count = tl.load(q_starts + sequence + 1) - q_start
@@ -122,8 +123,8 @@ def _attention_int4(
         whole = tl.cdiv(tl.maximum(0, most - window), KEYS)
     end = tl.cdiv(tl.maximum(0, most), KEYS)
     whole_end = tl.maximum(0, fewest) // KEYS
-    if SPLITS > 1:
-        share = tl.cdiv(end - begin, SPLITS)
+    if SPLIT:
+        share = tl.cdiv(end - begin, splits)
         begin = tl.minimum(begin + split * share, end)
         end = tl.minimum(begin + share, end)
     whole = tl.minimum(tl.maximum(whole, begin), end)
@@ -158,8 +159,8 @@ def _attention_int4(
         PAGE, KEYS, GROUPS, GROUP, True, WINDOWED, PRECISION,
     )  # fmt: skip
 
-    if SPLITS > 1:
-        line = (row_token * (tl.num_programs(0) * HEADS) + row_head) * SPLITS + split
+    if SPLIT:
+        line = (row_token * (tl.num_programs(0) * HEADS) + row_head) * splits + split
         tl.store(totals + line, total, mask=is_row)
         tl.store(tops + line, top, mask=is_row)
         at_sums = sums + line[:, None] * (2 * HALF) + numbers[None, :]
@@ -210,7 +211,8 @@ def paged_attention_int4(
     chosen = configuration or tile_for(q, sequences, group, prompt=INT4_PROMPT, decode=INT4_DECODE)
     blocks = tokens // (chosen.rows // group) + sequences
     if splits is None:
-        splits = splits_for(blocks * kv_heads, block_tables.shape[1] * page, processors(q.device))
+        most_keys = keys_of_a_block(block_tables.shape[1] * page, chosen.rows // group, window)
+        splits = splits_for(blocks * kv_heads, most_keys, processors(q.device))
     sums, totals, tops = split_space(q, splits)
     options: dict[str, Any] = {"num_warps": chosen.warps, "num_stages": chosen.stages, "enable_fp_fusion": True}
     _attention_int4[(kv_heads, blocks, splits)](
@@ -219,7 +221,7 @@ def paged_attention_int4(
         result.stride(0), result.stride(1), q.stride(0), q.stride(1), block_tables.stride(0),
         *k_packed.stride()[:3], *k_scales.stride()[:3],
         HEADS=group, PAGE=page, GROUPS=size // 2 // size_group, GROUP=size_group,
-        ROWS=chosen.rows, KEYS=chosen.keys, SPLITS=splits,
+        ROWS=chosen.rows, KEYS=chosen.keys, SPLIT=splits > 1,
         WINDOWED=window is not None, PRECISION="ieee" if q.dtype == torch.float32 else "tf32", **options,
     )  # fmt: skip
     if splits > 1:

@@ -6,7 +6,8 @@ many neighbouring tokens as there is room for read the same keys, and fill the t
 the keys in tiles that need not end where pages do, and keeps its rows' running maxima, denominators and weighted sums.
 The walk has up to three stretches: where the window's edge runs through, where all rows see all keys (no mask), and the
 end. Where there are too few rows to occupy the device, a sequence's keys are split among programs along the third axis
-of the grid, and :func:`_combine` puts their sums together; one split writes its result itself.
+of the grid, and :func:`_combine` puts their sums together; one split writes its result itself. How many splits there
+are the grid says: a kernel is compiled for one and for several, not for each number of them.
 
 The grid depends on shapes alone, never on lengths, so that a launch can be recorded and replayed: there may be a block
 too many for each sequence, which finds nothing to do.
@@ -20,7 +21,18 @@ import triton.language as tl
 from torch import Tensor
 
 from agentsim.kernels.launch_device import capability, processors
-from agentsim.kernels.tile_sizes import DECODE, FLOAT32, PROMPT, Table, Tile, padded, splits_for, tile
+from agentsim.kernels.tile_sizes import (
+    DECODE,
+    FLOAT32,
+    MOST_SPLITS,
+    PROMPT,
+    Table,
+    Tile,
+    keys_of_a_block,
+    padded,
+    splits_for,
+    tile,
+)
 
 LOG2_E = 1.4426950408889634
 
@@ -96,20 +108,21 @@ def _walk(
     return acc, total, top
 
 
-@triton.jit(do_not_specialize=["sequences", "window"])
+@triton.jit(do_not_specialize=["sequences", "window", "stride_table"])
 def _attention(
     out, sums, totals, tops, q, k_pages, v_pages, block_tables, q_starts, kv_lengths,
     sequences, scale, window,
     stride_ot, stride_oh, stride_qt, stride_qh, stride_table,
     stride_kp, stride_kt, stride_kh, stride_vp, stride_vt, stride_vh,
     GROUP: tl.constexpr, PAGE: tl.constexpr, SIZE: tl.constexpr, BLOCK_SIZE: tl.constexpr,
-    ROWS: tl.constexpr, KEYS: tl.constexpr, SPLITS: tl.constexpr, WINDOWED: tl.constexpr, PRECISION: tl.constexpr,
+    ROWS: tl.constexpr, KEYS: tl.constexpr, SPLIT: tl.constexpr, WINDOWED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     BLOCK_Q: tl.constexpr = ROWS // GROUP
     head = tl.program_id(0)
     # The last blocks of a prompt see the most keys: they begin first, so that none is left working alone at the end.
     block = tl.num_programs(1) - 1 - tl.program_id(1)
     split = tl.program_id(2)
+    splits = tl.num_programs(2)
     sequence = sequence_of(q_starts, block, sequences, BLOCK_Q)
     q_start = tl.load(q_starts + sequence)
     q_count = tl.load(q_starts + sequence + 1) - q_start
@@ -138,8 +151,8 @@ def _attention(
         whole = tl.cdiv(tl.maximum(0, most - window), KEYS)
     end = tl.cdiv(tl.maximum(0, most), KEYS)
     whole_end = tl.maximum(0, fewest) // KEYS
-    if SPLITS > 1:
-        share = tl.cdiv(end - begin, SPLITS)
+    if SPLIT:
+        share = tl.cdiv(end - begin, splits)
         begin = tl.minimum(begin + split * share, end)
         end = tl.minimum(begin + share, end)
     whole = tl.minimum(tl.maximum(whole, begin), end)
@@ -169,8 +182,8 @@ def _attention(
         PAGE, KEYS, SIZE, BLOCK_SIZE, True, WINDOWED, PRECISION,
     )  # fmt: skip
 
-    if SPLITS > 1:
-        line = (row_token * (tl.num_programs(0) * GROUP) + row_head) * SPLITS + split
+    if SPLIT:
+        line = (row_token * (tl.num_programs(0) * GROUP) + row_head) * splits + split
         tl.store(totals + line, total, mask=is_row)
         tl.store(tops + line, top, mask=is_row)
         tl.store(sums + line[:, None] * SIZE + numbers[None, :], acc, mask=mask)
@@ -180,29 +193,36 @@ def _attention(
         tl.store(out + at_out, acc.to(out.dtype.element_ty), mask=mask)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])
 def _combine(
-    out, sums, totals, tops, stride_ot, stride_oh,
-    SIZE: tl.constexpr, BLOCK_SIZE: tl.constexpr, SPLITS: tl.constexpr, BLOCK_SPLITS: tl.constexpr,
+    out, sums, totals, tops, count, stride_ot, stride_oh,
+    SIZE: tl.constexpr, BLOCK_SIZE: tl.constexpr, MOST: tl.constexpr, TOGETHER: tl.constexpr,
 ):  # fmt: skip
     """One row of the result from its splits: each counts by how far its maximum is below the highest."""
     head = tl.program_id(0)
     token = tl.program_id(1).to(tl.int64)
-    splits = tl.arange(0, BLOCK_SPLITS)
     numbers = tl.arange(0, BLOCK_SIZE)
-    line = (token * tl.num_programs(0) + head) * SPLITS
-    total = tl.load(totals + line + splits, mask=splits < SPLITS, other=0.0)
-    # A split that saw no key has no sum to be read.
-    some = total > 0
-    top = tl.load(tops + line + splits, mask=some, other=-1.0e30)
-    share = tl.where(some, tl.exp2(top - tl.max(top, 0)), 0.0)
-    part = tl.load(
-        sums + (line + splits)[:, None] * SIZE + numbers[None, :],
-        mask=some[:, None] & (numbers < SIZE)[None, :],
-        other=0.0,
-    )
-    whole = tl.sum(total * share, 0)
-    result = tl.sum(part * share[:, None], 0) / tl.where(whole > 0, whole, 1.0)
+    line = (token * tl.num_programs(0) + head) * count
+    every = tl.arange(0, MOST)
+    # A split that saw no key has no maximum to be read.
+    saw = tl.load(totals + line + every, mask=every < count, other=0.0) > 0
+    highest = tl.max(tl.load(tops + line + every, mask=saw, other=-1.0e30), 0)
+    whole = 0.0
+    result = tl.zeros([BLOCK_SIZE], tl.float32)
+    for first in tl.range(0, count, TOGETHER):
+        splits = first + tl.arange(0, TOGETHER)
+        total = tl.load(totals + line + splits, mask=splits < count, other=0.0)
+        some = total > 0
+        top = tl.load(tops + line + splits, mask=some, other=-1.0e30)
+        share = tl.where(some, tl.exp2(top - highest), 0.0)
+        part = tl.load(
+            sums + (line + splits)[:, None] * SIZE + numbers[None, :],
+            mask=some[:, None] & (numbers < SIZE)[None, :],
+            other=0.0,
+        )
+        whole += tl.sum(total * share, 0)
+        result += tl.sum(part * share[:, None], 0)
+    result = result / tl.where(whole > 0, whole, 1.0)
     at_out = token * stride_ot + head * stride_oh + numbers
     tl.store(out + at_out, result.to(out.dtype.element_ty), mask=numbers < SIZE)
 
@@ -211,8 +231,8 @@ def combine(out: Tensor, sums: Tensor, totals: Tensor, tops: Tensor) -> None:
     """Put the splits' sums [T, Hq, splits, D], denominators and maxima [T, Hq, splits] together in ``out``."""
     tokens, heads, splits, size = sums.shape
     _combine[(heads, tokens)](
-        out, sums, totals, tops, out.stride(0), out.stride(1),
-        SIZE=size, BLOCK_SIZE=padded(size), SPLITS=splits, BLOCK_SPLITS=padded(splits),
+        out, sums, totals, tops, splits, out.stride(0), out.stride(1),
+        SIZE=size, BLOCK_SIZE=padded(size), MOST=MOST_SPLITS, TOGETHER=16,
         num_warps=4, enable_fp_fusion=True,
     )  # fmt: skip
 
@@ -264,7 +284,8 @@ def paged_attention(
     chosen = configuration or tile_for(q, sequences, group)
     blocks = tokens // (chosen.rows // group) + sequences
     if splits is None:
-        splits = splits_for(blocks * kv_heads, block_tables.shape[1] * page, processors(q.device))
+        most_keys = keys_of_a_block(block_tables.shape[1] * page, chosen.rows // group, window)
+        splits = splits_for(blocks * kv_heads, most_keys, processors(q.device))
     sums, totals, tops = split_space(q, splits)
     options: dict[str, Any] = {"num_warps": chosen.warps, "num_stages": chosen.stages, "enable_fp_fusion": True}
     _attention[(kv_heads, blocks, splits)](
@@ -273,8 +294,9 @@ def paged_attention(
         result.stride(0), result.stride(1), q.stride(0), q.stride(1), block_tables.stride(0),
         k_pages.stride(0), k_pages.stride(1), k_pages.stride(2),
         v_pages.stride(0), v_pages.stride(1), v_pages.stride(2),
-        GROUP=group, PAGE=page, SIZE=size, BLOCK_SIZE=padded(size), ROWS=chosen.rows, KEYS=chosen.keys, SPLITS=splits,
-        WINDOWED=window is not None, PRECISION="ieee" if q.dtype == torch.float32 else "tf32", **options,
+        GROUP=group, PAGE=page, SIZE=size, BLOCK_SIZE=padded(size), ROWS=chosen.rows, KEYS=chosen.keys,
+        SPLIT=splits > 1, WINDOWED=window is not None,
+        PRECISION="ieee" if q.dtype == torch.float32 else "tf32", **options,
     )  # fmt: skip
     if splits > 1:
         combine(result, sums, totals, tops)

@@ -65,6 +65,7 @@ LEAST_KEYS_A_SPLIT = 256
 """Fewer than these are not worth a program and its share of combining."""
 
 MOST_SPLITS = 64
+"""What :func:`agentsim.kernels.paged_attention_triton.combine` can put together: a power of two."""
 
 
 def padded(size: int) -> int:
@@ -84,10 +85,15 @@ def tile(table: Table, capability: int, size: int) -> Tile:
     raise ValueError(f"heads of {size} numbers are too large: {max(table[major])} is the most there are tiles for")
 
 
+def keys_of_a_block(most_keys: int, tokens: int, window: int | None) -> int:
+    """The most keys that a block of so many tokens looks at: all, or those of its tokens' windows together."""
+    return most_keys if window is None else min(most_keys, window + tokens - 1)
+
+
 def splits_for(programs: int, most_keys: int, processors: int) -> int:
     """Into how many parts each sequence's keys are split, from figures that need no look at the device's memory.
 
-    ``programs`` there are without splitting; ``most_keys`` is what the block tables have room for.
+    ``programs`` there are without splitting; ``most_keys`` is what the block tables have room for, or a window.
     """
     wanted = -(-processors * PROGRAMS_A_PROCESSOR // max(1, programs))
     worth = most_keys // LEAST_KEYS_A_SPLIT

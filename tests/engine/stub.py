@@ -9,7 +9,7 @@ import torch
 
 from agentsim.engine.decoder_config import ModelConfig
 from agentsim.engine.forward_batch import Batch
-from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.kv_pages import KVPages, PageRoom
 
 VOCABULARY = 101
 CONFIG = ModelConfig(
@@ -41,10 +41,12 @@ class StubModel:
         self.dtype = torch.float64
         self.device = torch.device("cpu")
         self.identity = b"stub"
+        self.kv_bits: int | None = None
         self.failing = 0
         self.batches: list[Batch] = []
 
-    def forward(self, batch: Batch, kv: KVPages) -> torch.Tensor:
+    def forward(self, batch: Batch, kv: PageRoom) -> torch.Tensor:
+        assert isinstance(kv, KVPages)
         keys = kv.k[0].flatten(0, 1)[:, 0, 0]
         keys[batch.slots] = batch.tokens.double()
         self.batches.append(batch)

@@ -75,6 +75,7 @@ class Uncounted:
 
     def __init__(self, model: StubModel) -> None:
         self.config, self.dtype, self.device, self.identity = model.config, model.dtype, model.device, b"nothing"
+        self.kv_bits = model.kv_bits
 
     def forward(self, batch, kv) -> torch.Tensor:
         return torch.zeros(len(batch.logits_at), self.config.vocab)

@@ -214,7 +214,8 @@ def test_a_restored_prefix_reads_as_before() -> None:
     prompt = prompt_of(33)
     engine.generate([prompt], 2)
     assert engine.cache.offload() == 8
-    engine.kv.all_k.fill_(99.0)  # whatever was on the device is gone
+    for part in engine.kv.parts:
+        part.fill_(99.0)  # whatever was on the device is gone
     sequence = engine.submit(prompt, 4)
     engine.run()
     assert sequence.generated == continued(prompt, 4)

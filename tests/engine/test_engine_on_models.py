@@ -59,8 +59,8 @@ def test_pages_that_went_to_the_host_and_back(tiny: Decoder) -> None:
     engine.run()
     engine.cache.offload()
     # What was on the device is gone. (Not NaN: a value that nobody attends to is still multiplied by 0.)
-    engine.kv.all_k.zero_()
-    engine.kv.all_v.zero_()
+    for part in engine.kv.parts:
+        part.zero_()
     after = engine.submit(prompt, 8, stop=())
     engine.run()
     assert after.restored == 96

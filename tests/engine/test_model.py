@@ -135,7 +135,8 @@ def test_identity_differs_with_numbers_precision_and_arithmetic() -> None:
 def test_refusals() -> None:
     kv = KVPages(TINY, 1, PAGE)
     with pytest.raises(ValueError, match="beyond the context of 4096"):
-        EXACT.forward(replace(Batch.of([TokenRun([1], 0, [0])], PAGE), positions=torch.tensor([4_096])), kv)
+        EXACT.forward(Batch.of([TokenRun([1], 4_096, [0] * 257)], PAGE), kv)
+    EXACT.forward(Batch.of([TokenRun([1], 4_095, [0] * 256)], PAGE), kv)
     with pytest.raises(ValueError, match="cannot hold 17"):
         Batch.of([TokenRun([1] * 17, 0, [0])], PAGE)
     with pytest.raises(ValueError, match="piece 0: 0 tokens"):

@@ -13,7 +13,7 @@ import torch
 from agentsim.engine.engine_thread import Stepper, Ticket
 from agentsim.engine.forward_batch import Batch
 from agentsim.engine.inference_engine import Engine
-from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.kv_pages import PageRoom
 from agentsim.engine.sequence import Sequence
 from tests.engine.stub import StubModel, continued
 
@@ -29,7 +29,7 @@ class GatedModel(StubModel):
         self.gate = threading.Event()
         self.entered = threading.Event()
 
-    def forward(self, batch: Batch, kv: KVPages) -> torch.Tensor:
+    def forward(self, batch: Batch, kv: PageRoom) -> torch.Tensor:
         self.entered.set()
         assert self.gate.wait(30)
         if POISON in batch.tokens[batch.positions == 0].tolist():

@@ -80,6 +80,15 @@ def compiled(launch: Launch, capability: int) -> Compiled:
     return Compiled(kernel.__name__, int(registers[1]), sum(spills), made.metadata.shared, made.asm["ptx"])
 
 
+def variant(launch: Launch, capability: int) -> str:
+    """What the launch is compiled for: equal for launches that run the same compiled kernel."""
+    backend = make_backend(GPUTarget("cuda", capability, 32))
+    kernel = launch.kernel
+    binder = create_function_from_signature(kernel.signature, kernel.params, backend)
+    _, specialization, options = binder(*launch.arguments, **launch.named, debug=False)
+    return f"{kernel.__name__} {specialization} {options}"
+
+
 def launches_of(call: Callable[[], object]) -> list[Launch]:
     """What the call would launch."""
     with recording() as launches:

@@ -15,9 +15,9 @@ import torch
 
 pytest.importorskip("triton", reason="triton is not installed")
 
-from agentsim.kernels import paged_attention_triton
+from agentsim.kernels import int4_attention_triton, paged_attention_triton
 from agentsim.kernels.kernel_dispatch import TABLE, implementation
-from tests.kernels.ahead import Compiled, compiled, launches_of
+from tests.kernels.ahead import Compiled, compiled, launches_of, variant
 
 CAPABILITIES = [80, 90, 100]
 
@@ -107,6 +107,29 @@ def test_decoding_over_four_bits(capability, monkeypatch):
     on(capability, monkeypatch)
     (kernel,) = made(attention_int4(128, 8, 8), capability)
     assert kernel.count("mma.sync") > 0
+
+
+def one_sequence(kind: str, tokens: int, length: int, window: int | None) -> Callable[[], object]:
+    """A call for the last tokens of one sequence, with a table as wide as its pages."""
+    tables = torch.zeros(1, -(-length // 16), dtype=torch.int32)
+    rest = (tables, torch.zeros(2, dtype=torch.int32), torch.zeros(1, dtype=torch.int32))
+    q, pages = torch.empty(tokens, 32, 128, dtype=BF16), torch.empty(2, 16, 8, 128, dtype=BF16)
+    if kind == "paged_attention_int4":
+        packed, steps = torch.empty(2, 16, 8, 64, dtype=torch.uint8), torch.empty(2, 16, 8, 8)
+        return lambda: implementation(kind, "triton")(q, packed, steps, packed, steps, *rest, scale=0.1, window=window)
+    return lambda: implementation(kind, "triton")(q, pages, pages, *rest, scale=0.1, window=window)
+
+
+@pytest.mark.parametrize("kind", ["paged_attention", "paged_attention_int4"])
+@pytest.mark.parametrize(("window", "most"), [(None, 3), (256, 1), (4_096, 3)])
+def test_a_sequence_that_grows_compiles_each_kernel_once_or_twice(kind, window, most, monkeypatch):
+    on(90, monkeypatch)
+    for module in (paged_attention_triton, int4_attention_triton):
+        monkeypatch.setattr(module, "processors", lambda _device: 132)
+    # Attention alone, attention in splits, and their combination: whatever the length, and so the number of splits.
+    calls = [one_sequence(kind, 1, length, window) for length in range(1, 32_768, 97)]
+    found = {variant(launch, 90) for call in calls for launch in launches_of(call)}
+    assert len(found) <= most, found
 
 
 @every_tile_of_the_tables

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from agentsim.kernels.tile_sizes import DECODE, INT4_DECODE, INT4_PROMPT, PROMPT, padded, splits_for, tile
+from agentsim.kernels.tile_sizes import (
+    DECODE,
+    INT4_DECODE,
+    INT4_PROMPT,
+    PROMPT,
+    keys_of_a_block,
+    padded,
+    splits_for,
+    tile,
+)
 
 TABLES = [PROMPT, DECODE, INT4_PROMPT, INT4_DECODE]
 
@@ -53,3 +62,13 @@ def test_short_contexts_are_not_split_to_crumbs():
     # 1,000 keys are three splits of 256 at least
     assert splits_for(1, 1_000, 132) == 3
     assert splits_for(1, 100, 132) == 1
+
+
+def test_a_window_bounds_the_splits():
+    # Windows of 128 of 16 neighbouring tokens reach over 143 keys, however long the sequence is: no two splits of 256.
+    assert keys_of_a_block(32_768, 16, 128) == 143
+    assert splits_for(8, keys_of_a_block(32_768, 16, 128), 132) == 1
+    assert splits_for(8, keys_of_a_block(32_768, 1, 511), 132) == 1
+    assert splits_for(8, keys_of_a_block(32_768, 1, 512), 132) == 2
+    assert keys_of_a_block(100, 16, 128) == 100
+    assert keys_of_a_block(100, 16, None) == 100

@@ -21,9 +21,12 @@ _MODEL_OPTIONS = (
     click.option(
         "--precision",
         type=click.Choice(["float64", "float32", "bfloat16"]),
-        default="float32",
-        show_default=True,
-        help="What the model computes in.",
+        help="What the model computes in. Default: float32, on a CUDA device bfloat16.",
+    ),
+    click.option(
+        "--kv-bits",
+        type=click.Choice(["4"]),
+        help="Keep keys and values in four bits. Default: as they are computed.",
     ),
     click.option(
         "--threads",
@@ -48,7 +51,7 @@ paranoid_option: Decorator = click.option(
 
 
 def model_options(function: Function) -> Function:
-    """Give a command the options that choose a model: ``weights``, ``precision``, ``threads``."""
+    """Give a command the options that choose a model: ``weights``, ``precision``, ``kv_bits``, ``threads``."""
     for option in reversed(_MODEL_OPTIONS):
         function = option(function)
     return function
@@ -59,7 +62,11 @@ def load_model(options: Mapping[str, Any]) -> Loaded:
     with engine_failures():
         from agentsim.engine.model_loading import load
 
-        return load(options["weights"], options["precision"], options["threads"])
+        kv_bits = int(options["kv_bits"]) if options["kv_bits"] else None
+        try:
+            return load(options["weights"], options["precision"], options["threads"], kv_bits=kv_bits)
+        except ValueError as error:
+            raise Failure(str(error), remedy="leave --kv-bits out", code=ExitCode.USAGE) from None
 
 
 @contextmanager

@@ -21,7 +21,7 @@ import torch
 
 from agentsim.engine.decoder import Decoder
 from agentsim.engine.forward_batch import Batch
-from agentsim.engine.kv_pages import KVPages
+from agentsim.engine.kv_pages import PageRoom
 from agentsim.engine.model_answers import Speaker
 from agentsim.engine.model_loading import Loaded
 from agentsim.engine.trace_tokens import ByteTokens
@@ -48,7 +48,7 @@ class Gated(Decoder):
         self.pause = 0.0
         self.forbidden: int | None = None
 
-    def forward(self, batch: Batch, kv: KVPages) -> torch.Tensor:
+    def forward(self, batch: Batch, kv: PageRoom) -> torch.Tensor:
         assert self.gate.wait(60)
         time.sleep(self.pause)
         if self.forbidden is not None and self.forbidden in batch.tokens.tolist():

@@ -4,7 +4,8 @@ A capture is a list of requests of several threads mixed together. A request con
 extends, or whose first message it shares, or most of whose blocks it repeats. A lane has one request in flight at a
 time, so what is sent before its last response ended starts a lane of its own. A compaction call repeats the history
 under other tools and another system prompt: it belongs to the lane it summarises, and so does the request after it,
-which shares little but the head with what came before.
+which shares little but the head with what came before. Where the harness itself names the agent that asks, that is
+its lane, and nothing is guessed.
 """
 
 from __future__ import annotations
@@ -29,9 +30,17 @@ MOST_ALIKE = 256
 _SUMMARY_TEXT = 20_000
 
 
+class AskingAgent(msgspec.Struct, frozen=True):
+    """Who a harness says is asking: an agent by its id, and whose child it is. The main one has no id."""
+
+    id: str | None = None
+    parent: str | None = None
+
+
 class CapturedCall(msgspec.Struct, frozen=True, kw_only=True):
     """A request as far as its lane depends on it. ``tools`` and ``messages`` count those of the body. ``summarises`` is
-    True where it is known to ask for a summary of its history; else that is told from what it says."""
+    True where it is known to ask for a summary of its history; else that is told from what it says. ``agent`` is
+    ``None`` where the harness names no agents."""
 
     prompt: Prompt
     model: str
@@ -42,6 +51,7 @@ class CapturedCall(msgspec.Struct, frozen=True, kw_only=True):
     tools: int
     messages: int
     summarises: bool = False
+    agent: AskingAgent | None = None
 
 
 class LanedRequest(msgspec.Struct, frozen=True):
@@ -121,6 +131,7 @@ class LaneFinder:
     def __init__(self, calls: Iterable[CapturedCall]) -> None:
         self._models = frozenset(call.model for call in calls if call.tools)
         self._states: list[LaneState] = []
+        self._named: dict[str, LaneState] = {}
         self._by_first_message: dict[tuple[bytes, ...], list[LaneState]] = {}
         self._helpers: dict[tuple[str, bytes, bool], LaneState] = {}
         self._counts: dict[str, int] = {}
@@ -133,7 +144,9 @@ class LaneFinder:
     def continued(self, call: CapturedCall) -> Lane | None:
         """The lane that a request would continue; nothing is changed."""
         if self._helps(call):
-            state = self._helpers.get(_helper_key(call))
+            state = self._helpers.get(helper_key(call))
+        elif (named := _name_of(call)) is not None:
+            state = self._named.get(named)
         else:
             state, _ = self._best(call)
         return None if state is None else state.lane
@@ -143,12 +156,18 @@ class LaneFinder:
         (:meth:`LaneState.remember`)."""
         if self._helps(call):
             return self._place_helper(call)
-        state, after_compaction = self._best(call)
-        if state is None:
-            state = self._begin(call)
-        alike = self._by_first_message.setdefault(first_message(call.prompt), [])
-        if state not in alike[-MOST_ALIKE:]:
-            alike.append(state)
+        named = _name_of(call)
+        if named is not None:
+            state = self._named_state(named, call)
+            after_compaction = _replaced(state, call)
+        else:
+            found, after_compaction = self._best(call)
+            if found is None and (found := self._main_agent(call)) is not None:
+                after_compaction = _replaced(found, call)
+            state = self._begin(call) if found is None else found
+            alike = self._by_first_message.setdefault(first_message(call.prompt), [])
+            if state not in alike[-MOST_ALIKE:]:
+                alike.append(state)
         purpose = state.lane.purpose
         if call.summarises:
             purpose = "summary"
@@ -190,6 +209,26 @@ class LaneFinder:
                 return state, True
         return None, False
 
+    def _named_state(self, name: str, call: CapturedCall) -> LaneState:
+        """The lane of the agent of this name, begun now if there is none."""
+        state = self._named.get(name)
+        if state is None:
+            parent = None if call.agent is None else self._named.get(call.agent.parent or "")
+            main = next((one for one in self._states if one.lane.purpose == "main"), None)
+            above = parent or main
+            state = self._open("subagent", "subagent", "subagent", None if above is None else above.lane.id)
+            self._named[name] = state
+        return state
+
+    def _main_agent(self, call: CapturedCall) -> LaneState | None:
+        """The main lane, where the harness says that its main agent asks, with an agent's tools and not an errand's."""
+        if call.agent is None or call.agent.id is not None:
+            return None
+        main = next((state for state in self._states if state.lane.purpose == "main"), None)
+        if main is None or main.last_ordinary is None or main.in_flight_at(call.start):
+            return None
+        return main if 2 * call.tools >= main.last_ordinary.call.tools > 0 else None
+
     def _begin(self, call: CapturedCall) -> LaneState:
         main = next((state for state in self._states if state.lane.purpose == "main"), None)
         is_main = main is None or main.last_ordinary is None
@@ -212,7 +251,7 @@ class LaneFinder:
         return bool(self._models) and not call.tools and (call.model not in self._models or call.messages == 1)
 
     def _place_helper(self, call: CapturedCall) -> LanePlace:
-        key = _helper_key(call)
+        key = helper_key(call)
         state = self._helpers.get(key)
         if state is None:
             main = self._states[0].lane.id if self._states else None
@@ -228,7 +267,21 @@ class LaneFinder:
         return LaneState(lane)
 
 
-def _helper_key(call: CapturedCall) -> tuple[str, bytes, bool]:
+def _name_of(call: CapturedCall) -> str | None:
+    """The id of the agent that asks, where it is not the main one."""
+    return None if call.agent is None else call.agent.id
+
+
+def _replaced(state: LaneState, call: CapturedCall) -> bool:
+    """Whether a summary that was asked for stands now where the lane's history was."""
+    ordinary = state.last_ordinary
+    if not state.summarised or ordinary is None:
+        return False
+    return ordinary.call.prompt.common_length(call.prompt) < len(ordinary.call.prompt)
+
+
+def helper_key(call: CapturedCall) -> tuple[str, bytes, bool]:
+    """By what errands of one kind are told from others."""
     return (call.model, call.prompt.chain(call.prompt.section_end("system")), call.max_tokens == 1)
 
 

@@ -87,6 +87,8 @@ def item_of(value: object, path: str, model: str) -> Item:
     if summary is not None:
         return Item(role, spoken, (piece("messages", role, known, summary.text, None, model),), (), summary.turns)
     output = value.get("output")
+    if not spoken and isinstance(output, str):
+        output = [{"type": "input_text", "text": output}]
     if not spoken and isinstance(output, list) and output and all(isinstance(part, dict) for part in output):
         return _result_of(value, output, known, path, model)
     markers = () if spoken else _markers(value, path)
@@ -94,7 +96,8 @@ def item_of(value: object, path: str, model: str) -> Item:
 
 
 def _result_of(value: dict[str, Any], output: list[dict[str, Any]], kind: str, path: str, model: str) -> Item:
-    """A tool's result in parts: each is a block, because each may end with a breakpoint."""
+    """A tool's result in parts: each is a block, because each may end with a breakpoint. A string is short for a list
+    of one text, and shown to the model as it is."""
     head = _shown({name: inner for name, inner in value.items() if name != "output"})
     pieces = []
     for index, part in enumerate(output):

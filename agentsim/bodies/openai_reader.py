@@ -73,6 +73,8 @@ class Chat(msgspec.Struct, gc=False):
     prompt_cache_options: CacheOptions | None = None
     prompt_cache_retention: str | None = None
     service_tier: str | None = None
+    tool_choice: Raw = ABSENT
+    stop: str | list[str] | None = None
 
 
 class Responses(msgspec.Struct, gc=False):
@@ -94,6 +96,7 @@ class Responses(msgspec.Struct, gc=False):
     store: bool | None = None
     background: bool | None = None
     service_tier: str | None = None
+    tool_choice: Raw = ABSENT
 
 
 class ReadOpenAIBody(msgspec.Struct, frozen=True):

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+
+_HEADER = "x-anthropic-billing-header:"
+"""How the first system block of one coding agent begins that serves accounting alone: the agent's version with a suffix
+that depends on the first prompt of the conversation, where it runs, and in some versions a hash of each request."""
 
 _CLIENT_HASH = re.compile(r"\bcch=[0-9A-Za-z]+(?=;|\s|$)")
-"""A hash that one coding agent puts in the first system block for accounting. It changes with every request."""
-
-_IGNORED: dict[str, re.Pattern[str]] = {"anthropic": _CLIENT_HASH}
-"""Per provider, what it drops from the first system block. Observed, not documented: sessions that carry the changing
-hash keep reading their cache at Anthropic, while every server that matches plain prefixes breaks at it."""
+"""That hash, where the block holds other text too."""
 
 
 def ignored_by_provider(provider: str, text: str) -> str:
     """The text of the first system block as the provider's cache sees it: without the parts that it ignores.
 
-    The text comes back unchanged where the provider is not known to ignore anything.
+    Which provider ignores them is a dated rule (``billing_header``); the text comes back unchanged elsewhere.
     """
-    pattern = _IGNORED.get(provider)
-    if pattern is None or "cch=" not in text[:512]:
+    is_header = text.startswith(_HEADER)
+    if not is_header and "cch=" not in text[:512]:
         return text
-    return pattern.sub("cch=", text[:512]) + text[512:]
+    if not _leaves_out(provider):
+        return text
+    line, rest = (text[:512], text[512:]) if not is_header else ("", text.partition("\n")[2])
+    return _HEADER + rest if is_header else _CLIENT_HASH.sub("cch=", line) + rest
+
+
+@cache
+def _leaves_out(provider: str) -> bool:
+    from agentsim.rules.providers import rules_for
+
+    try:
+        return rules_for(provider, "", None).billing_header == "left_out"
+    except ValueError:
+        return False

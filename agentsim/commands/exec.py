@@ -14,6 +14,7 @@ from agentsim.commands.options.endpoint_options import (
     budget_option,
     emulation_options,
     fail_on_option,
+    max_refused_option,
     trace_options,
 )
 from agentsim.commands.options.rules_option import rules_option
@@ -38,6 +39,7 @@ EXAMPLES = (
 @trace_options
 @budget_option
 @fail_on_option
+@max_refused_option(0)
 @limit_options
 @rules_option
 def command(
@@ -46,7 +48,8 @@ def command(
     """Start an emulated provider on a free port, run COMMAND against it, and show each request with its verdict.
 
     COMMAND gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL, keys that are dummies, and AGENTSIM_URL for harnesses that read
-    none of them. Exit codes are those of 'agentsim check'; a command that fails cannot be judged (3).
+    none of them. Exit codes are those of 'agentsim check', and 1 where more requests were refused than may be; a
+    command that fails cannot be judged (3).
     """
     from agentsim.commands.options.endpoint_options import (
         budgets_of,
@@ -54,6 +57,7 @@ def command(
         emulated_endpoint,
         judge,
         show_sessions,
+        tell_refusals,
         tell_trace_failure,
         trace_place,
     )
@@ -74,12 +78,18 @@ def command(
         if failed is not ExitCode.OK:
             return failed
         if not endpoint.sessions.requests:
+            if len(endpoint.sessions.refused):
+                tell_refusals(endpoint.sessions, None, ())
+                reason = f"no request was answered{_ended(status)}"
+                raise Failure(reason, remedy="see why they were refused")
             reason = f"no request reached the endpoint{_ended(status)}"
             raise Failure(
                 reason, remedy="see that the command uses ANTHROPIC_BASE_URL, OPENAI_BASE_URL or AGENTSIM_URL"
             )
         show_sessions(file)
         code = judge(file, loaded, budgets, fail_on=options["fail_on"])
+        refused = tell_refusals(endpoint.sessions, options["max_refused"], options["fail_on"])
+        code = refused if code is ExitCode.OK else code
     if status:
         from agentsim.report.notices import warn
 

@@ -14,6 +14,7 @@ from agentsim.commands.options.endpoint_options import (
     budget_option,
     emulation_options,
     fail_on_option,
+    max_refused_option,
     trace_options,
 )
 from agentsim.commands.options.engine_options import backend_option, model_options, paranoid_option
@@ -49,6 +50,7 @@ EXAMPLES = (
 @trace_options
 @budget_option
 @fail_on_option
+@max_refused_option(None)
 @limit_options
 @rules_option
 def command(port: int, trace: str | None, force: bool, config: str | None, **options: Any) -> ExitCode:
@@ -65,6 +67,7 @@ def command(port: int, trace: str | None, force: bool, config: str | None, **opt
         check_trace,
         emulated_endpoint,
         judge,
+        tell_refusals,
         tell_trace_failure,
         trace_place,
         voice_of,
@@ -87,4 +90,8 @@ def command(port: int, trace: str | None, force: bool, config: str | None, **opt
         failed = tell_trace_failure(endpoint.sessions.failure, file)
         if failed is not ExitCode.OK:
             return failed
-        return judge(file, loaded, budgets, fail_on=options["fail_on"])
+        refused = tell_refusals(endpoint.sessions, options["max_refused"], options["fail_on"])
+        if not endpoint.sessions.requests and len(endpoint.sessions.refused):
+            return refused
+        code = judge(file, loaded, budgets, fail_on=options["fail_on"])
+        return refused if code is ExitCode.OK else code

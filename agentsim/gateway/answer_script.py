@@ -95,13 +95,17 @@ class AnswerScript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not parts:
             parts.append(Say(self.after))
         stop = turn.stop or ("tool_use" if any(isinstance(part, Use) for part in parts) else "end_turn")
-        return ScriptedReply(tuple(parts), stop, tokens_of(tuple(parts), asked.model), round(turn.pause * SECOND))
+        unfitted = bool(turn.call and offered) and not any(isinstance(part, Use) for part in parts)
+        tokens = tokens_of(tuple(parts), asked.model)
+        return ScriptedReply(tuple(parts), stop, tokens, round(turn.pause * SECOND), unfitted)
 
 
 def _use(tool: Tool, call: ScriptedToolCall, id: str, words: dict[str, str]) -> Use:
     value = _filled_deeply(call.input, words)
     if tool.free and not isinstance(value, str):
         value = json.dumps(value)
+    if not tool.free and isinstance(value, str):
+        value = {"input": value}
     return Use(id, tool.name, value)
 
 
@@ -180,6 +184,10 @@ def _shell(command: str) -> tuple[ScriptedToolCall, ...]:
         ScriptedToolCall("shell_command", {"command": command}),
         ScriptedToolCall("run_shell_command", {"command": command}),
         ScriptedToolCall("execute_command", {"command": command, "requires_approval": False}),
+        ScriptedToolCall("run_commands", {"commands": [command]}),
+        ScriptedToolCall("terminal", {"command": command}),
+        ScriptedToolCall("execute_bash", {"command": command}),
+        ScriptedToolCall("exec", f"text(await tools.exec_command({{cmd: {json.dumps(command)}}}));"),
     )
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Event, EventKind, Purpose, Request, Session
-from agentsim.traces.capture_lanes import CapturedCall, LanedRequest, LaneFinder, LanePlace, LaneState
+from agentsim.traces.capture_lanes import CapturedCall, LanedRequest, LaneFinder, LanePlace, LaneState, helper_key
 
 KEPT_PROMPTS = 256
 """Conversations of a session whose last prompt is remembered for the next body to share."""
@@ -20,11 +20,24 @@ HARNESSES = (("claude-cli/", "claude-code"), ("codex", "codex"), ("pi/", "pi"), 
 """What user agents of harnesses hold, and their names."""
 
 
+class LaneChange(msgspec.Struct, frozen=True):
+    """What was told of a lane so far belongs to another one."""
+
+    lane: str
+    to: str
+    purpose: Purpose
+
+
 class _Lanes(LaneFinder):
-    """Lanes found while they happen: which models serve the agent itself is learnt from each request."""
+    """Lanes found while they happen: which models serve the agent itself is learnt from each request.
+
+    A first request without tools may be a whole agent that has none, or an errand such as a title. It is taken for the
+    main lane until a request with tools begins one: then it was an errand. ``changes`` tells so.
+    """
 
     def __init__(self) -> None:
         super().__init__(())
+        self.changes: list[LaneChange] = []
 
     def place(self, call: CapturedCall) -> LanePlace:
         """See :meth:`agentsim.traces.capture_lanes.LaneFinder.place`."""
@@ -33,9 +46,27 @@ class _Lanes(LaneFinder):
         return super().place(call)
 
     def _begin(self, call: CapturedCall) -> LaneState:
+        if call.tools:
+            self._step_aside()
         # A lane whose only request failed is begun by the one that takes its place.
         empty = next((state for state in self._states if state.last is None), None)
         return super()._begin(call) if empty is None else empty
+
+    def _step_aside(self) -> None:
+        """Make room for the main lane where an errand took its name."""
+        state = next((one for one in self._states if one.lane.purpose == "main"), None)
+        if state is None or state.last is None or state.last.call.tools or state.last.call.messages > 1:
+            return
+        call, old = state.last.call, state.lane
+        self._states.remove(state)
+        for alike in self._by_first_message.values():
+            if state in alike:
+                alike.remove(state)
+        self._order.remove(old)
+        self._counts["main"] -= 1
+        state.lane = self._open("helper", f"helper {call.model}", "helper", "main").lane
+        self._helpers[helper_key(call)] = state
+        self.changes.append(LaneChange(old.id, state.lane.id, "helper"))
 
 
 class LanedBody(msgspec.Struct, frozen=True):
@@ -43,12 +74,21 @@ class LanedBody(msgspec.Struct, frozen=True):
     the request that was its lane's last when it came."""
 
     id: str
-    lane: str
     state: LaneState
-    purpose: Purpose
+    came_as: Purpose
     before: LanedRequest | None
     last: LanedRequest | None
     after_compaction: bool
+
+    @property
+    def lane(self) -> str:
+        """The lane, by what is known now."""
+        return self.state.lane.id
+
+    @property
+    def purpose(self) -> Purpose:
+        """What the request is for, by what is known now."""
+        return "helper" if self.came_as == "main" and self.state.lane.purpose == "helper" else self.came_as
 
     @property
     def parent(self) -> str | None:
@@ -88,9 +128,15 @@ class Conversation:
         self._lane_of_id[id] = state
         if len(self._lane_of_id) > KEPT_PROMPTS:
             self._lane_of_id.popitem(last=False)
-        return LanedBody(
-            self._unique(id), state.lane.id, state, place.purpose, place.before, state.last, place.after_compaction
-        )
+        return LanedBody(self._unique(id), state, place.purpose, place.before, state.last, place.after_compaction)
+
+    def take_changes(self) -> list[LaneChange]:
+        """What became of lanes since the last time."""
+        changes, self._lanes.changes = self._lanes.changes, []
+        for change in changes:
+            if change.lane in self._used:
+                self._used.add(change.to)
+        return changes
 
     def remember(self, placed: LanedBody, call: CapturedCall, prompt: Prompt) -> None:
         """The request is the last of its lane now."""
@@ -141,6 +187,11 @@ class Conversation:
         lane = self._lanes.continued(call)
         return None if lane is None else lane.id
 
+    @property
+    def first_lane(self) -> str | None:
+        """The lane that began first; ``None`` before there is any."""
+        return next((lane.id for lane in self._lanes.lanes() if lane.id in self._used), None)
+
     def cut_short(self, id: str, now: int) -> str | None:
         """The lane of a request that was placed not long ago and ends now: it is free for the next one."""
         state = self._lane_of_id.get(id)
@@ -165,9 +216,9 @@ class Conversation:
         return id if count == 1 else f"{id}/{count}"
 
 
-def api_error(lane: str, time: int, status: int) -> Event:
+def api_error(lane: str, time: int, status: int, told: str | None = None) -> Event:
     """The event of a request that was refused."""
-    return Event(kind="api_error", time=time, lane=lane, detail=f"HTTP {status}")
+    return Event(kind="api_error", time=time, lane=lane, detail=told or f"HTTP {status}")
 
 
 def marker(kind: EventKind, lane: str, time: int, before: Request | None = None) -> Event:

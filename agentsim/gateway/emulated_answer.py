@@ -23,6 +23,8 @@ class EmulatedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     pace: Pace
     diagnosis: ProviderDiagnosis = ProviderDiagnosis()
     reusable: int | None = None
+    breaks: int | None = None
+    """How it breaks off in its middle on purpose (:mod:`agentsim.gateway.injected_faults`); ``None``: it does not."""
 
 
 class StreamPiece(NamedTuple):

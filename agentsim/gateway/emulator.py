@@ -14,13 +14,26 @@ from agentsim.gateway.conversations import Conversation, LanedBody, api_error, m
 from agentsim.gateway.emulated_answer import EmulatedAnswer
 from agentsim.gateway.injected_faults import Faults
 from agentsim.gateway.refusal import Refusal
+from agentsim.gateway.refused_requests import RefusedRequest, RefusedRequests, refused_of
+from agentsim.gateway.reply_shaping import shaped
 from agentsim.gateway.request_diagnosis import Comparisons, RequestDiagnosis
-from agentsim.gateway.scripted_reply import ChatRequest, ScriptedReply, cut, summed_up
+from agentsim.gateway.request_headers import AskedBy
+from agentsim.gateway.scripted_reply import ChatRequest, Dialect, ScriptedReply, summed_up
 from agentsim.gateway.trace_writing import TraceFile
-from agentsim.traces.capture_lanes import CapturedCall
+from agentsim.rules.context_windows import window_of
+from agentsim.traces.capture_lanes import AskingAgent, CapturedCall
 
 FORMAT = "agentsim"
 DEFAULT_SESSION = "session"
+
+SMALLEST_WINDOW = 8_000
+"""No model of today takes less: a shorter prompt needs no look-up."""
+
+MOST_UNFITTED = 20
+"""Different offers of tools that are remembered."""
+
+MOST_HOMELESS = 1000
+"""Refusals that wait for a session to be told in; of those behind them only the count is known."""
 
 Clock = Callable[[], int]
 """The time now, in nanoseconds UTC."""
@@ -38,8 +51,17 @@ class Sessions:
 
     def __init__(self, trace: TraceFile | None, format: str) -> None:
         self.trace = trace
+        self.refused = RefusedRequests()
+        self.unfitted: dict[tuple[str, ...], int] = {}
+        """Tools that were offered where the script wanted to call others, and how often."""
         self._format = format
         self._conversations: dict[str, Conversation] = {}
+        self._roots: dict[str, str] = {}
+        """Sessions that another one began, and whose they are."""
+        self._homeless: list[tuple[int, RefusedRequest]] = []
+        """Refusals that came before there was any session to tell them in."""
+        self._last: Conversation | None = None
+        """The session of the last request that was answered."""
 
     def get(self, id: str | None) -> Conversation:
         """The session of this id, begun now when it is new."""
@@ -49,15 +71,54 @@ class Sessions:
             found = self._conversations[id] = Conversation(id, self._format)
         return found
 
+    def of(self, by: AskedBy, named: str | None = None) -> tuple[Conversation, AskingAgent | None]:
+        """The session of a request, and the agent that asks in it. ``named`` is the session that its body names."""
+        id = by.session or (named or "")[:200] or None
+        if by.parent_session is not None and id is not None and by.parent_session != id:
+            root = self._roots.get(by.parent_session, by.parent_session)
+            self._roots[id] = root
+            return self.get(root), AskingAgent(id, None if by.parent_session == root else by.parent_session)
+        return self.get(id), by.agent
+
     def record(self, conversation: Conversation, request: Request) -> None:
         """A request belongs to the trace."""
         if self.trace is not None:
+            for change in conversation.take_changes():
+                self.trace.move(conversation.id, change.lane, change.to, change.purpose)
+            for time, refused in self._homeless:
+                self.tell(conversation, api_error(request.lane, time, refused.status, refused.told))
+            self._homeless.clear()
+            self._last = conversation
             self.trace.request(conversation.id, request, conversation.header)
 
     def tell(self, conversation: Conversation, event: Event) -> None:
         """An event belongs to the trace."""
         if self.trace is not None:
             self.trace.event(conversation.id, event, conversation.header)
+
+    def turn_away(
+        self, request: RefusedRequest, time: int, conversation: Conversation | None = None, lane: str | None = None
+    ) -> None:
+        """A request was refused. Where its session has no requests yet, or none is known, it is told in the last one
+        that was answered in, or the next."""
+        self.refused.add(request)
+        if conversation is None or conversation.first_lane is None:
+            conversation = self._last
+        found = None if conversation is None else lane or conversation.first_lane
+        if conversation is None or found is None:
+            if len(self._homeless) < MOST_HOMELESS:
+                self._homeless.append((time, request))
+        else:
+            self.tell(conversation, api_error(found, time, request.status, request.told))
+
+    def unfit(self, tools: tuple[str, ...]) -> None:
+        """A reply wanted to call tools, and none of them was among these."""
+        if tools in self.unfitted or len(self.unfitted) < MOST_UNFITTED:
+            self.unfitted[tools] = self.unfitted.get(tools, 0) + 1
+
+    def known(self, id: str | None) -> Conversation | None:
+        """The session of this id, if it has begun."""
+        return self._conversations.get(id or DEFAULT_SESSION)
 
     @property
     def failure(self) -> OSError | None:
@@ -72,6 +133,9 @@ class Sessions:
     def finish(self) -> None:
         """Write the trace out."""
         if self.trace is not None:
+            for time, refused in self._homeless:
+                self.tell(self.get(None), api_error("main", time, refused.status, refused.told))
+            self._homeless.clear()
             self.trace.finish(lambda id: self._conversations[id].header())
 
 
@@ -92,7 +156,7 @@ class Emulator:
     """Answers requests of all dialects. Not for several threads at once: the cache sees one request after the other.
 
     ``backends`` are the caches by provider. ``recorded_as`` is the provider by whose rules the trace is to be judged,
-    where that is not the one whose API was spoken. Mutable.
+    where that is not the one whose API was spoken. ``window`` takes the place of each model's context window. Mutable.
     """
 
     def __init__(
@@ -105,17 +169,20 @@ class Emulator:
         pace: Pace | None = None,
         faults: Faults | None = None,
         recorded_as: str | None = None,
+        window: int | None = None,
     ) -> None:
         self.sessions = Sessions(trace, FORMAT)
         self.served = 0
         self._backends = backends
         self._recorded_as = recorded_as
+        self._window = window
         self._replier = replier
         self._clock = clock
         self._pace = pace or Pace()
         self._faults = faults or Faults()
         self._comparisons = Comparisons()
         self._number = 0
+        self._refusals = 0
         self._now = 0
         self._ahead = 0
 
@@ -126,7 +193,10 @@ class Emulator:
         asked = arrived.asked
         reply = ScriptedReply((), "end_turn", 0)
         if not asked.silent:
-            reply = cut(self._replier.reply(asked), asked.max_tokens, asked.model)
+            reply = self._replier.reply(asked)
+            if reply.unfitted:
+                self.sessions.unfit(tuple(tool.name for tool in asked.tools))
+            reply = shaped(reply, asked)
             if asked.compacts:
                 reply = summed_up(reply, asked.model)
         served = self._backends[asked.provider].serve(self._request(arrived, reply), arrived.time)
@@ -153,24 +223,40 @@ class Emulator:
             tools=len(asked.tools),
             messages=asked.messages,
             summarises=asked.compacts,
+            agent=asked.agent,
         )
         try:
             self._faults.check(number)
+            self._check_window(asked)
         except Refusal as refusal:
-            self._tell_refusal(conversation, call, refusal)
+            self._tell_refusal(asked, conversation, call, refusal)
             raise
         placed = conversation.place(id, call)
         asked = msgspec.structs.replace(asked, purpose=placed.purpose)
         compared = self._comparisons.compare(asked, compacted=placed.after_compaction)
         return Arrived(id, number, now, asked, call, placed, compared)
 
+    def _check_window(self, asked: ChatRequest) -> None:
+        """Raise Refusal (400) for a prompt that is longer than the model takes."""
+        tokens = asked.prompt.tokens
+        if tokens <= (self._window or SMALLEST_WINDOW):
+            return
+        window = self._window or window_of(asked.model)
+        if window is None or tokens <= window:
+            return
+        if asked.dialect == "messages":
+            raise Refusal(400, f"prompt is too long: {tokens} tokens > {window} maximum")
+        reason = f"this model's maximum context length is {window} tokens; the input has {tokens} tokens"
+        raise Refusal(400, reason, code="context_length_exceeded")
+
     def refuse(self, arrived: Arrived, conversation: Conversation, refusal: Refusal) -> None:
         """The request is not answered."""
-        self._tell_refusal(conversation, arrived.call, refusal)
+        self._tell_refusal(arrived.asked, conversation, arrived.call, refusal)
 
     def abandon(self, arrived: Arrived, conversation: Conversation) -> None:
         """The client of a request that :meth:`Conversation.hold` holds went away before anything was said."""
         conversation.forget(arrived.placed)
+        self._hung_up(arrived.asked)
         lane = conversation.lane_of(arrived.call)
         if lane is not None:
             self.sessions.tell(conversation, marker("interrupted", lane, max(self.clock(), arrived.time)))
@@ -197,6 +283,10 @@ class Emulator:
         conversation.settle(placed, ended, asked.prompt)
         self.sessions.record(conversation, request)
         self.served += 1
+        if self._faults.breaks(arrived.number) is not None:
+            broken = RefusedRequest("injected", 200, PATHS[asked.dialect], "the answer breaks off (injected)")
+            self.sessions.refused.add(broken)
+            self.sessions.tell(conversation, marker("interrupted", placed.lane, now + 1))
         return self.told(arrived, reply, served.usage)
 
     def told(self, arrived: Arrived, reply: ScriptedReply, usage: Usage) -> EmulatedAnswer:
@@ -211,6 +301,7 @@ class Emulator:
             pace=self._pace,
             diagnosis=arrived.compared.diagnosis,
             reusable=arrived.compared.reusable,
+            breaks=self._faults.breaks(arrived.number),
         )
 
     def _request(self, arrived: Arrived, reply: ScriptedReply) -> Request:
@@ -234,6 +325,7 @@ class Emulator:
     def interrupted(self, answer: EmulatedAnswer, conversation: Conversation) -> None:
         """The client went away before the answer's end, or cancelled it."""
         now = max(self.clock(), answer.time)
+        self._hung_up(answer.asked)
         lane = conversation.cut_short(answer.id, now)
         if lane is not None:
             self.sessions.tell(conversation, marker("interrupted", lane, now))
@@ -242,7 +334,29 @@ class Emulator:
         """The time by the emulated clock, in nanoseconds UTC."""
         return self._clock() + self._ahead
 
-    def _tell_refusal(self, conversation: Conversation, call: CapturedCall, refusal: Refusal) -> None:
+    def turn_away(self, path: str, session: str | None, refusal: Refusal) -> str:
+        """A request is refused, unless that was told before. Returns the id that its answer carries."""
+        self._refusals += 1
+        if not refusal.is_told:
+            refusal.is_told = True
+            now = max(self.clock(), self._now)
+            self.sessions.turn_away(refused_of(path, refusal), now, self.sessions.known(session))
+        return f"req_agentsim_e{self._refusals:07d}"
+
+    def _tell_refusal(
+        self, asked: ChatRequest, conversation: Conversation, call: CapturedCall, refusal: Refusal
+    ) -> None:
+        refusal.is_told = True
         lane = conversation.lane_of(call)
-        if lane is not None:
-            self.sessions.tell(conversation, api_error(lane, call.start or 0, refusal.status))
+        self.sessions.turn_away(refused_of(PATHS[asked.dialect], refusal), call.start or 0, conversation, lane)
+
+    def _hung_up(self, asked: ChatRequest) -> None:
+        path = PATHS[asked.dialect]
+        self.sessions.refused.add(RefusedRequest("hung up", 200, path, "the client left before the end"))
+
+
+PATHS: dict[Dialect, str] = {
+    "messages": "/v1/messages",
+    "chat": "/v1/chat/completions",
+    "responses": "/v1/responses",
+}

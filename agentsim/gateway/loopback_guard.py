@@ -33,8 +33,6 @@ def check(scope: MutableMapping[str, Any], *, only_json: bool = True) -> None:
     for name, value in headers:
         if name == b"origin" and not is_loopback_origin(value):
             raise Refusal(403, "requests from web pages of other origins are not served", close=True)
-        if only_json and name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
-            raise Refusal(415, "compressed bodies are not accepted", close=True)
     method = scope["method"]
     if only_json and method not in METHODS:
         raise Refusal(405, "only GET, HEAD, POST and DELETE are served", close=True)

@@ -22,7 +22,8 @@ class Refusal(Exception):
     """A request that is not served: the HTTP status, the reason in words, and how many seconds to wait.
 
     ``path`` names the offending part of the body (``messages[3].content[1]``), ``code`` the kind of error where the
-    provider has a word for it. None of them holds any content of a body.
+    provider has a word for it, ``details`` what it says beside. None of them holds any content of a body. ``injected``
+    says that it was asked for. Mutable in one thing: ``is_told`` says that the trace has it.
     """
 
     def __init__(
@@ -34,6 +35,8 @@ class Refusal(Exception):
         retry_after: int | None = None,
         close: bool = False,
         code: str | None = None,
+        details: dict[str, Any] | None = None,
+        injected: bool = False,
     ) -> None:
         super().__init__(reason)
         self.status = status
@@ -42,6 +45,9 @@ class Refusal(Exception):
         self.retry_after = retry_after
         self.close = close
         self.code = code
+        self.details = details
+        self.injected = injected
+        self.is_told = False
 
     @property
     def message(self) -> str:
@@ -60,7 +66,10 @@ class Refusal(Exception):
             kind = _OPENAI_KINDS.get(self.status, "invalid_request_error")
             return {"error": {"message": self.message, "type": kind, "param": self.path, "code": self.code}}
         kind = _ANTHROPIC_KINDS.get(self.status, "invalid_request_error" if self.status < 500 else "api_error")
-        found: dict[str, Any] = {"type": "error", "error": {"type": kind, "message": self.message}}
+        error: dict[str, Any] = {"type": kind, "message": self.message}
+        if self.details is not None:
+            error["details"] = self.details
+        found: dict[str, Any] = {"type": "error", "error": error}
         return found if request_id is None else found | {"request_id": request_id}
 
 

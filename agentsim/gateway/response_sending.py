@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from agentsim.gateway.emulated_answer import EmulatedAnswer, StreamPiece
+from agentsim.gateway.injected_faults import CUT, ERROR
 from agentsim.gateway.refusal import Refusal
 from agentsim.gateway.request_receiving import Receive
 
@@ -38,15 +39,25 @@ async def send_whole(
     await send({"type": "http.response.body", "body": b"" if head_only else data})
 
 
-async def send_refusal(send: Send, path: str, refusal: Refusal, request_id: str | None = None) -> None:
-    """An error answer."""
-    await send_json(send, refusal.status, refusal.body(path, request_id), refusal.headers)
+async def send_refusal(
+    send: Send, path: str, refusal: Refusal, request_id: str | None = None, *, head_only: bool = False
+) -> None:
+    """An error answer. ``head_only`` leaves the words out."""
+    ids = {} if request_id is None else {"request-id": request_id, "x-request-id": request_id}
+    data = msgspec.json.encode(refusal.body(path, request_id))
+    await send_whole(send, refusal.status, data, b"application/json", refusal.headers | ids, head_only=head_only)
 
 
 async def send_answer(send: Send, receive: Receive, answer: EmulatedAnswer, value: object) -> None:
     """A whole answer, when its last token is due."""
     begun = asyncio.get_running_loop().time()
+    if answer.breaks == ERROR:
+        raise Refusal(500, "internal error (injected)", injected=True)
     await wait_until(begun + answer.pace.after(answer.reply.tokens) / SECOND)
+    if answer.breaks == CUT:
+        await begin_stream(send, answer, b"application/json")
+        await send_part(send, msgspec.json.encode(value)[:50])
+        raise ConnectionAbortedError
     await send_json(send, 200, value, {"request-id": answer.request_id, "x-request-id": answer.request_id})
 
 
@@ -84,6 +95,12 @@ async def send_stream(
                 return False
             if stopped.done():
                 break
+            if answer.breaks is not None and event.tokens > 0 and 2 * event.tokens >= answer.reply.tokens:
+                await send_part(send, bytes(batch) + (_broken(answer) if answer.breaks == ERROR else b""))
+                if answer.breaks == CUT:
+                    raise ConnectionAbortedError
+                await send_part(send, b"", last=True)
+                return True
             batch += event.data
         await send_part(send, bytes(batch), last=True)
     except TimeoutError:
@@ -94,6 +111,13 @@ async def send_stream(
     return True
 
 
+def _broken(answer: EmulatedAnswer) -> bytes:
+    """The event of an error in the middle of a stream."""
+    path = {"messages": "/v1/messages", "gemini": "/v1beta/"}.get(answer.asked.dialect, "/v1/responses")
+    error = msgspec.json.encode(Refusal(529, "overloaded (injected)").body(path))
+    return b"event: error\ndata: " + error + b"\n\n"
+
+
 async def wait_until(when: float) -> None:
     """Sleep until a time of the running loop."""
     late = when - asyncio.get_running_loop().time()
@@ -101,10 +125,10 @@ async def wait_until(when: float) -> None:
         await asyncio.sleep(late)
 
 
-async def begin_stream(send: Send, answer: EmulatedAnswer) -> None:
+async def begin_stream(send: Send, answer: EmulatedAnswer, kind: bytes = b"text/event-stream; charset=utf-8") -> None:
     """The head of a stream."""
     headers = [
-        (b"content-type", b"text/event-stream; charset=utf-8"),
+        (b"content-type", kind),
         (b"cache-control", b"no-cache"),
         (b"request-id", answer.request_id.encode()),
         (b"x-request-id", answer.request_id.encode()),

@@ -10,6 +10,7 @@ import msgspec
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Purpose
 from agentsim.core.tokens import estimate_quickly, scale
+from agentsim.traces.capture_lanes import AskingAgent
 
 Dialect = Literal["messages", "chat", "responses"]
 
@@ -42,12 +43,15 @@ Part = Say | Think | Use
 
 class ScriptedReply(msgspec.Struct, frozen=True):
     """All parts of a reply, why it ends, and how many tokens it is. After it the emulated clock jumps ahead by
-    ``pause`` nanoseconds: time passes for the cache, but nobody waits."""
+    ``pause`` nanoseconds: time passes for the cache, but nobody waits. ``unfitted``: calls were wanted, and the request
+    offers none of their tools. ``stopped_at`` is the word at which it ends, where it ends at one."""
 
     parts: tuple[Part, ...]
     stop: Stop
     tokens: int
     pause: int = 0
+    unfitted: bool = False
+    stopped_at: str | None = None
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -55,6 +59,17 @@ class Tool(msgspec.Struct, frozen=True):
 
     name: str
     free: bool = False
+
+
+class Demands(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request demands of its reply. ``call`` names a tool that has to be called (empty: any), ``no_call``
+    forbids all; ``schema`` is what the text has to satisfy as JSON; ``stops`` are words at which it ends."""
+
+    call: str | None = None
+    no_call: bool = False
+    call_schema: bytes = b""
+    schema: bytes = b""
+    stops: tuple[str, ...] = ()
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +99,29 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     compacts: bool = False
     echoed: dict[str, Any] = msgspec.field(default_factory=dict)
     purpose: Purpose = "main"
+    agent: AskingAgent | None = None
+    demands: Demands | None = None
+
+
+class _Format(msgspec.Struct):
+    type: str | None = None
+    schema: msgspec.Raw = msgspec.Raw(b"")
+    json_schema: msgspec.Raw = msgspec.Raw(b"")
+
+
+_formats = msgspec.json.Decoder(_Format)
+
+
+def schema_in(format: bytes) -> bytes:
+    """The schema of a format that a reply has to have, as JSON; empty where it may be any text."""
+    try:
+        found = _formats.decode(format)
+        inner = _formats.decode(found.json_schema) if bytes(found.json_schema) else found
+    except msgspec.MsgspecError:
+        return b""
+    if found.type == "json_object":
+        return b"{}"
+    return bytes(inner.schema) if found.type == "json_schema" else b""
 
 
 def tokens_of(parts: tuple[Part, ...], model: str) -> int:
@@ -127,4 +165,4 @@ def cut(reply: ScriptedReply, most: int | None, model: str) -> ScriptedReply:
         if not isinstance(part, Use) and left > 0:
             kept.append(type(part)(part.text[: len(part.text) * left // size]))
         break
-    return ScriptedReply(tuple(kept), "max_tokens", most, reply.pause)
+    return msgspec.structs.replace(reply, parts=tuple(kept), stop="max_tokens", tokens=most)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agentsim.core.session import Event, Request, Session
+from agentsim.core.session import Event, Purpose, Request, Session
 from agentsim.traces.readers.agentsim1.trace_appending import Appender, Blinding, Filter
 
 if TYPE_CHECKING:
@@ -50,6 +50,12 @@ class TraceFile:
         appender = self._appender(session, begun)
         if appender is not None:
             self._try(lambda: appender.event(event))
+
+    def move(self, session: str, lane: str, to: str, purpose: Purpose) -> None:
+        """What was written of a session's lane belongs to another one."""
+        found = self._appenders.get(session)
+        if found is not None:
+            found.move(lane, to, purpose)
 
     def finish(self, ended: Callable[[str], Session]) -> None:
         """Make one file of all sessions. ``ended`` makes the final header of a session."""

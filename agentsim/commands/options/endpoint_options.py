@@ -17,7 +17,7 @@ from agentsim.report.exits import ExitCode, Failure
 if TYPE_CHECKING:
     from agentsim.budget.budget_limits import Budget
     from agentsim.core.session import Session
-    from agentsim.gateway.emulator import Replier
+    from agentsim.gateway.emulator import Replier, Sessions
     from agentsim.gateway.model_voice import Voice
     from agentsim.gateway.serve.emulated_endpoint import EmulatedEndpoint
 
@@ -32,7 +32,10 @@ _EMULATION_OPTIONS = (
     click.option("--replay", metavar="TRACE", type=FILE, help="Answer as a trace recorded it."),
     click.option("--first-token", metavar="MS", type=click.FloatRange(0, 600_000), default=0.0, help="Latency."),
     click.option("--rate", metavar="TOKENS/S", type=click.FloatRange(0.1, 1_000_000), help="Speed of the output."),
-    click.option("--fault", metavar="STATUS@N", multiple=True, help="Inject errors: 529@3, 529@3x2, 429/5 (each 5th)."),
+    click.option("--fault", metavar="STATUS@N", multiple=True, help="Inject errors: 529@3, 529@3x2, 429/5, cut@3."),
+    click.option(
+        "--window", metavar="TOKENS", type=click.IntRange(1), help="Context window.  [default: that of each model]"
+    ),
     click.option("--retry-after", metavar="S", type=click.IntRange(0, 3600), default=1, help="What errors ask for."),
 )
 
@@ -51,6 +54,18 @@ fail_on_option: Callable[[Function], Function] = click.option(
     help="What makes the exit code 1: budget (a broken one, as always), miss (any lost cache), a cause such as AS103 "
     "or AS1xx, or nothing. May be repeated.",
 )
+
+
+def max_refused_option(default: int | None) -> Callable[[Function], Function]:
+    """The option that says how many requests may be refused."""
+    return click.option(
+        "--max-refused",
+        metavar="COUNT",
+        type=click.IntRange(0),
+        default=default,
+        show_default=default is not None,
+        help="Most requests that may be refused, injected errors apart.",
+    )
 
 
 def trace_options(function: Function) -> Function:
@@ -168,7 +183,7 @@ def emulated_endpoint(
     from agentsim.gateway.serve.loopback_server import PortTaken
 
     replier = replier_of(options["script"], options["replay"])
-    more: dict[str, Any] = {} if voice is None else {"voice": voice}
+    more: dict[str, Any] = {"window": options["window"]} | ({} if voice is None else {"voice": voice})
     try:
         faults = Faults(parse_faults(options["fault"]), options["retry_after"])
     except ValueError as error:
@@ -251,8 +266,30 @@ def show_sessions(trace: str) -> list[Session]:
 
     sessions = read_sessions((trace,), [])
     for session in sessions:
+        if not session.requests:
+            continue
         write_replay(Paper.on(sys.stdout), diagnose(session), rows="all", lane=None, content=False)
     return sessions
+
+
+def tell_refusals(sessions: Sessions, most: int | None, fail_on: tuple[str, ...]) -> ExitCode:
+    """Say what was not answered as asked, and whether more was refused than may be. Say too where no scripted call
+    fitted."""
+    from agentsim.report.figures import plural
+    from agentsim.report.notices import warn
+    from agentsim.report.paper import Paper
+    from agentsim.report.screen.refused_page import write_refused
+
+    paper = Paper.on(sys.stdout)
+    write_refused(paper, sessions.refused)
+    for tools, count in sessions.unfitted.items():
+        named = ", ".join(tools[:12]) + (f" and {len(tools) - 12} more" if len(tools) > 12 else "")
+        warn(f"no call of the script fitted {plural(count, 'request')}: the tools offered were {named}")
+    refused = sessions.refused.count("refused")
+    if most is None or refused <= most:
+        return ExitCode.OK
+    paper.line(f"{plural(refused, 'request')} refused, and at most {most:,} may be (--max-refused).")
+    return ExitCode.OK if NOTHING in fail_on else ExitCode.FINDINGS
 
 
 def tell_trace_failure(failure: OSError | None, trace: str) -> ExitCode:

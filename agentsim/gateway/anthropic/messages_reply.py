@@ -74,7 +74,7 @@ def _opening_of(answer: EmulatedAnswer) -> StreamPiece:
 
 
 def _closing(answer: EmulatedAnswer, tokens: int) -> Iterator[StreamPiece]:
-    delta = {"stop_reason": answer.reply.stop, "stop_sequence": None}
+    delta = {"stop_reason": answer.reply.stop, "stop_sequence": answer.reply.stopped_at}
     told = {name: value for name, value in _usage(answer).items() if name not in ("service_tier", "inference_geo")}
     yield _event("message_delta", tokens, delta=delta, usage=told)
     yield _event("message_stop", tokens)
@@ -88,7 +88,7 @@ def _message(answer: EmulatedAnswer, content: list[Any], stop: str | None, usage
         "model": answer.asked.model,
         "content": content,
         "stop_reason": stop,
-        "stop_sequence": None,
+        "stop_sequence": answer.reply.stopped_at if stop is not None else None,
         "usage": usage,
     }
     if answer.asked.compare:

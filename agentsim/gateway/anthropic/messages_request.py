@@ -13,7 +13,8 @@ from agentsim.core.tokens import estimate_quickly, family_factor, scale
 from agentsim.gateway.conversations import Conversation
 from agentsim.gateway.json_decoding import decode
 from agentsim.gateway.refusal import Refusal
-from agentsim.gateway.scripted_reply import ChatRequest, Tool
+from agentsim.gateway.scripted_reply import ChatRequest, Demands, Tool, schema_in
+from agentsim.traces.capture_lanes import AskingAgent
 from agentsim.traces.exchanges import session_in
 
 ABSENT = Raw(b"")
@@ -53,6 +54,7 @@ class SentTool(msgspec.Struct, gc=False):
     type: str | None = None
     defer_loading: bool | None = None
     cache_control: Marker | None = None
+    input_schema: Raw = ABSENT
 
 
 class Thinking(msgspec.Struct, gc=False):
@@ -66,6 +68,7 @@ class Choice(msgspec.Struct, gc=False):
     """``tool_choice``."""
 
     type: str | None = None
+    name: str | None = None
 
 
 class OutputConfig(msgspec.Struct, gc=False):
@@ -101,6 +104,7 @@ class MessagesRequestBody(CountTokensBody, gc=False, kw_only=True):
     tool_choice: Choice | None = None
     output_config: OutputConfig | None = None
     output_format: Raw = ABSENT
+    stop_sequences: list[str] | None = None
 
 
 class _Outline(msgspec.Struct, gc=False):
@@ -159,7 +163,11 @@ class MessagesBodies:
 
 
 def asked_of(
-    sent: MessagesRequestBody, session: str, prompt: Prompt, settings: tuple[tuple[str, str], ...]
+    sent: MessagesRequestBody,
+    session: str,
+    prompt: Prompt,
+    settings: tuple[tuple[str, str], ...],
+    agent: AskingAgent | None = None,
 ) -> ChatRequest:
     """A request to the Messages API in the words of all dialects."""
     return ChatRequest(
@@ -177,6 +185,27 @@ def asked_of(
         stream=bool(sent.stream),
         compare=sent.diagnostics is not None,
         compare_with=None if sent.diagnostics is None else sent.diagnostics.previous_message_id,
+        agent=agent,
+        demands=_demands(sent),
+    )
+
+
+def _demands(sent: MessagesRequestBody) -> Demands | None:
+    """What the request demands of its reply; ``None`` where that is nothing."""
+    choice = sent.tool_choice
+    format = sent.output_format if sent.output_config is None else sent.output_config.format
+    raw = bytes(format) or bytes(sent.output_format)
+    kind = None if choice is None else choice.type
+    if kind in (None, "auto") and raw in (b"", b"null") and not sent.stop_sequences:
+        return None
+    call = (choice.name or "") if choice is not None and kind in ("any", "tool") else None
+    tools = [tool for tool in sent.tools or () if tool.name and (not call or tool.name == call)]
+    return Demands(
+        call=call,
+        no_call=kind == "none",
+        call_schema=bytes(tools[0].input_schema) if call is not None and tools else b"",
+        schema=schema_in(raw),
+        stops=tuple(sent.stop_sequences or ()),
     )
 
 

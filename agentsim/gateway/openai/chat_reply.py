@@ -113,7 +113,7 @@ def _reasoning(parts: tuple[Part, ...], model: str) -> int:
 
 def _head(answer: EmulatedAnswer, kind: str) -> dict[str, Any]:
     return {
-        "id": answer.id,
+        "id": answer.id.replace("resp_", "chatcmpl-"),
         "object": kind,
         "created": answer.time // SECOND,
         "model": answer.asked.model,

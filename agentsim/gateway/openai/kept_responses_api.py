@@ -15,8 +15,8 @@ from agentsim.gateway.openai.background_responses import BackgroundRun
 from agentsim.gateway.openai.item_listing import Query, listed, number_of, page, query_of
 from agentsim.gateway.openai.response_store import ResponseStore, StoredConversation, StoredTurn
 from agentsim.gateway.refusal import Refusal
-from agentsim.gateway.request_receiving import ClientGone, body_of
-from agentsim.gateway.response_sending import send_json, send_refusal, send_whole
+from agentsim.gateway.request_receiving import body_of
+from agentsim.gateway.response_sending import send_json, send_whole
 
 SECOND = 10**9
 
@@ -43,26 +43,21 @@ class KeptResponses:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        try:
-            id, method = scope["path_params"]["id"], scope["method"]
-            if method not in _METHODS[self._part]:
-                raise Refusal(405, f"this path takes {' and '.join(_METHODS[self._part][:2])}")
-            if method == "POST":
-                await body_of(scope["headers"], receive)
-            turn = self._store.turn(id)
-            if turn is None:
-                raise Refusal(404, "no response with this id is kept")
-            if method == "DELETE":
-                self._store.forget(id)
-                await send_json(send, 200, {"id": id, "object": "response", "deleted": True})
-            elif method == "POST":
-                await send_json(send, 200, self._cancelled(turn))
-            else:
-                await self._tell(id, turn, scope, receive, send)
-        except ClientGone:
-            return
-        except Refusal as refusal:
-            await send_refusal(send, scope["path"], refusal)
+        id, method = scope["path_params"]["id"], scope["method"]
+        if method not in _METHODS[self._part]:
+            raise Refusal(405, f"this path takes {' and '.join(_METHODS[self._part][:2])}")
+        if method == "POST":
+            await body_of(scope["headers"], receive)
+        turn = self._store.turn(id)
+        if turn is None:
+            raise Refusal(404, "no response with this id is kept")
+        if method == "DELETE":
+            self._store.forget(id)
+            await send_json(send, 200, {"id": id, "object": "response", "deleted": True})
+        elif method == "POST":
+            await send_json(send, 200, self._cancelled(turn))
+        else:
+            await self._tell(id, turn, scope, receive, send)
 
     def _cancelled(self, turn: StoredTurn) -> dict[str, Any]:
         """The response, given up where it was on its way. Whoever cancels again, or too late, is told how it ended."""
@@ -111,14 +106,8 @@ class KeptConversations:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        try:
-            params: Mapping[str, str] = scope.get("path_params", {})
-            value = await self._serve(params.get("id"), scope, receive)
-            await send_json(send, 200, value)
-        except ClientGone:
-            return
-        except Refusal as refusal:
-            await send_refusal(send, scope["path"], refusal)
+        params: Mapping[str, str] = scope.get("path_params", {})
+        await send_json(send, 200, await self._serve(params.get("id"), scope, receive))
 
     async def _serve(self, id: str | None, scope: Scope, receive: Receive) -> dict[str, Any]:
         method = scope["method"]

@@ -21,10 +21,11 @@ from agentsim.gateway.openai.openai_request import OpenAIBodies, chat_of, counte
 from agentsim.gateway.openai.response_store import ResponseStore, StoredConversation, StoredTurn
 from agentsim.gateway.openai.server_compaction import asks_for_it, compacted
 from agentsim.gateway.refusal import Refusal
-from agentsim.gateway.request_headers import session_named, text_of
+from agentsim.gateway.request_headers import asked_by, text_of
 from agentsim.gateway.response_sending import send_answer, send_json, send_stream
 from agentsim.gateway.scripted_reply import ChatRequest
 from agentsim.gateway.streamed_answers import LiveAnswers
+from agentsim.traces.capture_lanes import AskingAgent
 
 SECOND = 10**9
 
@@ -52,8 +53,8 @@ class OpenAIApi:
     async def completions(self, body: bytes, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
         """``POST /v1/chat/completions``."""
         sent = chat_of(body)
-        conversation = self._conversation(headers, sent.prompt_cache_key)
-        asked = self._bodies.chat(sent, conversation)
+        conversation, agent = self._conversation(headers, sent.prompt_cache_key)
+        asked = self._bodies.chat(sent, conversation, agent)
         _check(sent, asked, "chat")
         include_usage = sent.stream_options is not None and bool(sent.stream_options.include_usage)
         if self._live is not None:
@@ -72,12 +73,12 @@ class OpenAIApi:
         sent = responses_of(body)
         if sent.background and sent.store is False:
             raise Refusal(400, "an answer in the background has to be stored", path="background")
-        conversation = self._conversation(headers, sent.prompt_cache_key)
+        conversation, agent = self._conversation(headers, sent.prompt_cache_key)
         before, thread = self._held(sent)
         self.store.check_room(before, len(body))
         history = [] if before is None else before.history()
         compacts = asks_for_it(sent)
-        asked = self._bodies.responses(sent, conversation, history, compacts=compacts)
+        asked = self._bodies.responses(sent, conversation, history, compacts=compacts, agent=agent)
         if thread is not None:
             asked.echoed["conversation"] = {"id": thread.id}
         _check(sent, asked, "responses")
@@ -111,10 +112,10 @@ class OpenAIApi:
         """``POST /v1/responses/compact``."""
         sent = responses_of(body)
         sent.stream = sent.background = None
-        conversation = self._conversation(headers, sent.prompt_cache_key)
+        conversation, agent = self._conversation(headers, sent.prompt_cache_key)
         before, _ = self._held(sent)
         history = [] if before is None else before.history()
-        asked = self._bodies.responses(sent, conversation, history, compacts=True)
+        asked = self._bodies.responses(sent, conversation, history, compacts=True, agent=agent)
         _check(sent, asked, "compact")
         answer = await self._answer(asked, conversation, receive)
         kept = kept_of([*history, *raw_input(sent.input)])
@@ -147,10 +148,10 @@ class OpenAIApi:
             raise Refusal(404, "no conversation with this id is kept", path="conversation")
         return thread.last, thread
 
-    def _conversation(self, headers: Mapping[bytes, bytes], key: str | None) -> Conversation:
-        found = self._emulator.sessions.get(session_named(headers) or (key or "")[:200] or None)
+    def _conversation(self, headers: Mapping[bytes, bytes], key: str | None) -> tuple[Conversation, AskingAgent | None]:
+        found, agent = self._emulator.sessions.of(asked_by(headers), key)
         found.see_harness(text_of(headers, b"user-agent"))
-        return found
+        return found, agent
 
 
 def _check(sent: Chat | Responses, asked: ChatRequest, api: Api) -> None:

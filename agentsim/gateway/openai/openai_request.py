@@ -13,8 +13,9 @@ from agentsim.bodies.openai_reader import ABSENT, Chat, OpenAIReader, ReadOpenAI
 from agentsim.gateway.conversations import Conversation
 from agentsim.gateway.json_decoding import decode
 from agentsim.gateway.refusal import Refusal
-from agentsim.gateway.scripted_reply import ChatRequest, Dialect, Tool
+from agentsim.gateway.scripted_reply import ChatRequest, Demands, Dialect, Tool, schema_in
 from agentsim.rules.providers import rules_for
+from agentsim.traces.capture_lanes import AskingAgent
 
 __all__ = ["Chat", "OpenAIBodies", "Responses", "chat_of", "responses_of"]
 
@@ -59,7 +60,7 @@ class OpenAIBodies:
     def __init__(self) -> None:
         self._reader = OpenAIReader()
 
-    def chat(self, sent: Chat, conversation: Conversation) -> ChatRequest:
+    def chat(self, sent: Chat, conversation: Conversation, agent: AskingAgent | None = None) -> ChatRequest:
         """A chat request in the words of all dialects. Raises Refusal (400)."""
         first = self._reader.first_of(sent)
         try:
@@ -68,7 +69,16 @@ class OpenAIBodies:
             raise Refusal(400, error.reason, path=error.path or None) from None
         conversation.grew(sent.model, first, read.prompt)
         most = sent.max_completion_tokens if sent.max_completion_tokens is not None else sent.max_tokens
-        return _asked("chat", read, conversation.id, max_tokens=most, stream=bool(sent.stream), echoed=_echoed(sent))
+        return _asked(
+            "chat",
+            read,
+            conversation.id,
+            max_tokens=most,
+            stream=bool(sent.stream),
+            echoed=_echoed(sent),
+            agent=agent,
+            demands=_demands(sent),
+        )
 
     def counted(self, sent: Responses, history: Sequence[bytes] = ()) -> int:
         """How many tokens a responses request is, behind what the server holds. Raises Refusal (400)."""
@@ -79,7 +89,13 @@ class OpenAIBodies:
         return prompt.tokens + rules_for("openai", sent.model, None).closing if len(prompt) else 0
 
     def responses(
-        self, sent: Responses, conversation: Conversation, history: Sequence[bytes] = (), *, compacts: bool = False
+        self,
+        sent: Responses,
+        conversation: Conversation,
+        history: Sequence[bytes] = (),
+        *,
+        compacts: bool = False,
+        agent: AskingAgent | None = None,
     ) -> ChatRequest:
         """A responses request in the words of all dialects, behind what the server holds. Raises Refusal (400)."""
         first = self._reader.first_of(sent, history)
@@ -100,6 +116,8 @@ class OpenAIBodies:
             compare_with=compared,
             silent=options is not None and bool(options.prewarm),
             compacts=compacts,
+            agent=agent,
+            demands=_demands(sent),
         )
 
 
@@ -138,6 +156,8 @@ def _asked(
     compare_with: str | None = None,
     silent: bool = False,
     compacts: bool = False,
+    agent: AskingAgent | None = None,
+    demands: Demands | None = None,
 ) -> ChatRequest:
     turn, spoke = 0, False
     for item in read.items:
@@ -162,4 +182,62 @@ def _asked(
         echoed=echoed,
         silent=silent,
         compacts=compacts,
+        agent=agent,
+        demands=demands,
     )
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    parameters: Raw = ABSENT
+
+
+class _Choice(_Function):
+    """``tool_choice`` as an object, or a tool."""
+
+    type: str | None = None
+    function: _Function | None = None
+
+    def of(self) -> _Function:
+        """What names the tool, in either API."""
+        return self if self.function is None else self.function
+
+
+_choices = msgspec.json.Decoder(str | _Choice)
+_tools = msgspec.json.Decoder(_Choice)
+
+
+def _demands(sent: Chat | Responses) -> Demands | None:
+    """What the request demands of its reply; ``None`` where that is nothing."""
+    if isinstance(sent, Chat):
+        format, stop = bytes(sent.response_format), sent.stop
+    else:
+        format, stop = (b"" if sent.text is None else bytes(sent.text.format)), None
+    schema = schema_in(format) if format else b""
+    given = bytes(sent.tool_choice)
+    if given in (b"", b"null", b'"auto"') and not schema and not stop:
+        return None
+    call = None
+    if given not in (b"", b"null", b'"auto"', b'"none"'):
+        choice = decode(_choices, given)
+        call = "" if choice == "required" else choice.of().name if isinstance(choice, _Choice) else None
+    stops = (stop,) if isinstance(stop, str) else tuple(stop or ())
+    return Demands(
+        call=call,
+        no_call=given == b'"none"',
+        call_schema=_parameters(sent.tools or [], call) if call is not None else b"",
+        schema=schema,
+        stops=stops,
+    )
+
+
+def _parameters(tools: list[Raw], name: str) -> bytes:
+    """The schema of the tool of this name, or of the first one."""
+    for raw in tools:
+        try:
+            tool = _tools.decode(raw).of()
+        except msgspec.MsgspecError:
+            continue
+        if not name or tool.name == name:
+            return bytes(tool.parameters)
+    return b""

@@ -6,6 +6,7 @@ Nothing here may disturb what is being recorded: a body that cannot be read is c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import time_ns
 
 import msgspec
 
@@ -15,15 +16,17 @@ from agentsim.bodies.openai_reader import raw_input
 from agentsim.core.session import Request
 from agentsim.core.strict_decoding import BadRow
 from agentsim.gateway.anthropic.messages_request import MessagesBodies, asked_of, session_of
-from agentsim.gateway.conversations import IN_FLIGHT, Conversation, LanedBody, api_error, marker
-from agentsim.gateway.emulator import FORMAT, Sessions
+from agentsim.gateway.body_unpacking import encoding_of, unpacked
+from agentsim.gateway.conversations import IN_FLIGHT, Conversation, LanedBody, marker
+from agentsim.gateway.emulator import FORMAT, PATHS, Sessions
 from agentsim.gateway.openai.openai_request import OpenAIBodies, chat_of, responses_of
 from agentsim.gateway.openai.response_store import ResponseStore, StoredTurn
 from agentsim.gateway.refusal import Refusal
-from agentsim.gateway.request_headers import betas_of, session_named, text_of
+from agentsim.gateway.refused_requests import RefusedRequest, refused_of
+from agentsim.gateway.request_headers import asked_by, betas_of, text_of
 from agentsim.gateway.scripted_reply import ChatRequest
 from agentsim.gateway.trace_writing import TraceFile
-from agentsim.traces.capture_lanes import CapturedCall
+from agentsim.traces.capture_lanes import AskingAgent, CapturedCall
 from agentsim.traces.exchanges import closing, counted_prompt, told_lifetime
 
 MOST_KEPT = 64 * 2**20
@@ -56,7 +59,7 @@ class RecordedResponse(msgspec.Struct, frozen=True, kw_only=True):
 class ExchangeRecorder:
     """Makes a trace of exchanges. Mutable.
 
-    ``unread`` counts the exchanges of a known API that could not be understood.
+    ``unread`` counts the exchanges that could not be understood.
     """
 
     def __init__(self, trace: TraceFile) -> None:
@@ -70,12 +73,13 @@ class ExchangeRecorder:
     def begin(self, path: str, headers: Mapping[bytes, bytes], body: bytes, now: int) -> PendingExchange | None:
         """A request that is on its way; ``None`` when there is nothing to record of it. Never raises."""
         try:
+            body = unpacked(body, encoding_of(headers.items()), MOST_KEPT)
             if path.endswith("/messages"):
                 return self._begin_messages(headers, body, now)
             if path.endswith("/chat/completions"):
                 chat = chat_of(body)
-                conversation = self._conversation(headers, chat.prompt_cache_key)
-                return self._place(self._openai.chat(chat, conversation), conversation, now)
+                conversation, agent = self._conversation(headers, chat.prompt_cache_key)
+                return self._place(self._openai.chat(chat, conversation, agent), conversation, now)
             if path.endswith(("/responses", "/responses/compact")):
                 return self._begin_responses(headers, body, now, compacts=path.endswith("/compact"))
         except Exception:  # whatever is wrong with it, the harness must not notice
@@ -89,14 +93,20 @@ class ExchangeRecorder:
         except Exception:  # as above
             self.unread += 1
 
+    def turn_away(self, path: str, session: str | None, refusal: Refusal) -> None:
+        """A request was refused here, and not passed on, or could not be."""
+        if not refusal.is_told:
+            refusal.is_told = True
+            self.sessions.turn_away(refused_of(path, refusal), time_ns(), self.sessions.known(session))
+
     def _begin_messages(self, headers: Mapping[bytes, bytes], body: bytes, now: int) -> PendingExchange:
         sent = self._messages.sent(body)
-        conversation = self._conversation(headers, session_of(sent))
+        conversation, agent = self._conversation(headers, session_of(sent))
         prompt, settings = self._messages.prompt(body, sent, conversation)
         betas = betas_of(headers)
         if betas and not any(name == "betas" for name, _ in settings):
             settings = tuple(sorted((*settings, ("betas", msgspec.json.encode(betas).decode()))))
-        return self._place(asked_of(sent, conversation.id, prompt, settings), conversation, now)
+        return self._place(asked_of(sent, conversation.id, prompt, settings, agent), conversation, now)
 
     def _begin_responses(
         self, headers: Mapping[bytes, bytes], body: bytes, now: int, *, compacts: bool
@@ -107,19 +117,21 @@ class ExchangeRecorder:
             raise Refusal(400, "what the provider holds of it was not seen", path="conversation")
         before = None if sent.previous_response_id is None else self._store.previous(sent.previous_response_id)
         self._store.check_room(before, len(body))
-        conversation = self._conversation(headers, sent.prompt_cache_key)
+        conversation, agent = self._conversation(headers, sent.prompt_cache_key)
         history = [] if before is None else before.history()
-        asked = self._openai.responses(sent, conversation, history, compacts=compacts or triggered)
+        asked = self._openai.responses(sent, conversation, history, compacts=compacts or triggered, agent=agent)
         recording = self._place(asked, conversation, now)
         new = tuple(raw_input(sent.input))
         if compacts or triggered:  # the answer of the first lists what is left by itself
             before, new = None, () if compacts else kept_of([*history, *new])
         return msgspec.structs.replace(recording, history=StoredTurn(before, new, (), b""))
 
-    def _conversation(self, headers: Mapping[bytes, bytes], named: str | None) -> Conversation:
-        found = self.sessions.get(session_named(headers) or (named or "")[:200] or None)
+    def _conversation(
+        self, headers: Mapping[bytes, bytes], named: str | None
+    ) -> tuple[Conversation, AskingAgent | None]:
+        found, agent = self.sessions.of(asked_by(headers), named)
         found.see_harness(text_of(headers, b"user-agent"))
-        return found
+        return found, agent
 
     def _place(self, asked: ChatRequest, conversation: Conversation, now: int) -> PendingExchange:
         call = CapturedCall(
@@ -132,6 +144,7 @@ class ExchangeRecorder:
             tools=len(asked.tools),
             messages=asked.messages,
             summarises=asked.compacts,
+            agent=asked.agent,
         )
         self._number += 1
         placed = conversation.place(f"#{self._number}", call)
@@ -143,7 +156,8 @@ class ExchangeRecorder:
         start = recording.call.start or 0
         if answered.status >= 400:
             conversation.forget(placed)
-            self.sessions.tell(conversation, api_error(placed.lane, start, answered.status))
+            failed = RefusedRequest("refused", answered.status, PATHS[asked.dialect], "the provider's answer")
+            self.sessions.turn_away(failed, start, conversation, placed.lane)
             return
         said = _reply_of(asked, answered)
         if said is None:

@@ -12,8 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from agentsim.gateway.record.exchange_recorder import MOST_KEPT, ExchangeRecorder, PendingExchange, RecordedResponse
 from agentsim.gateway.refusal import Refusal
-from agentsim.gateway.request_receiving import ClientGone, body_of
-from agentsim.gateway.response_sending import send_refusal
+from agentsim.gateway.request_receiving import body_of
 
 _BETWEEN_TWO = frozenset(
     (
@@ -46,18 +45,12 @@ class Relay:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on."""
-        try:
-            body = await body_of(scope["headers"], receive)
-        except ClientGone:
-            return
-        except Refusal as refusal:
-            await send_refusal(send, scope["path"], refusal)
-            return
+        body = await body_of(scope["headers"], receive)
         now = self._clock()
         sending = asyncio.ensure_future(self._client_now().send(self._request(scope, body), stream=True))
         await asyncio.sleep(0)  # the request is on its way before it is looked at
         recording = None
-        if scope["method"] == "POST" and not _is_compressed(scope):
+        if scope["method"] == "POST":
             recording = self._recorder.begin(scope["path"], dict(scope["headers"]), body, now)
         gone = asyncio.ensure_future(_gone(receive))
         try:
@@ -71,8 +64,8 @@ class Relay:
             except httpx2.HTTPError as error:
                 self._finish(recording, 502, b"", False, None, None, whole=False)
                 unreachable = Refusal(502, f"the upstream cannot be reached: {type(error).__name__}")
-                await send_refusal(send, scope["path"], unreachable)
-                return
+                unreachable.is_told = recording is not None
+                raise unreachable from None
             await self._pass_back(response, recording, send, gone)
         finally:
             gone.cancel()
@@ -162,10 +155,6 @@ class Relay:
             self._client = httpx2.AsyncClient(limits=limits, timeout=timeout, follow_redirects=False)
             self._client.headers.clear()
         return self._client
-
-
-def _is_compressed(scope: Scope) -> bool:
-    return any(name == b"content-encoding" and value.lower() != b"identity" for name, value in scope["headers"])
 
 
 def _plain(data: bytes, encoding: bytes) -> bytes:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import msgspec
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentsim.gateway.anthropic import messages_reply
+from agentsim.gateway.anthropic.message_threads import MessageThreads, previous_of
 from agentsim.gateway.anthropic.messages_request import MessagesBodies, asked_of, session_of
+from agentsim.gateway.body_unpacking import encoding_of, unpacked
+from agentsim.gateway.emulated_answer import EmulatedAnswer
 from agentsim.gateway.emulator import Emulator
 from agentsim.gateway.openai.kept_responses_api import KeptConversations, KeptResponses
 from agentsim.gateway.openai.openai_api import OpenAIApi
 from agentsim.gateway.refusal import Refusal
-from agentsim.gateway.request_headers import betas_of, session_named, text_of
-from agentsim.gateway.request_receiving import ClientGone, body_of
-from agentsim.gateway.response_sending import send_answer, send_json, send_refusal, send_stream, send_whole
+from agentsim.gateway.request_headers import asked_by, betas_of, text_of
+from agentsim.gateway.request_receiving import MOST_BYTES, body_of
+from agentsim.gateway.response_sending import send_answer, send_json, send_stream, send_whole
 from agentsim.gateway.secret_removal import Secrets
 from agentsim.gateway.serve.guarded_application import Guarded
 from agentsim.gateway.streamed_answers import LiveAnswers
+from agentsim.rules.context_windows import window_of
 
 Serve = Callable[[bytes, Mapping[bytes, bytes], Receive, Send], Awaitable[None]]
 """What answers a request: its body, its headers, and the way back."""
@@ -47,15 +52,13 @@ class PostPath:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        try:
-            if scope["method"] != "POST":
-                raise Refusal(405, "this path takes POST")
-            body = await body_of(scope["headers"], receive)
-            await self._serve(body, dict(scope["headers"]), receive, send)
-        except ClientGone:
-            return
-        except Refusal as refusal:
-            await send_refusal(send, scope["path"], refusal)
+        if scope["method"] != "POST":
+            raise Refusal(405, "this path takes POST")
+        body = await body_of(scope["headers"], receive)
+        encoding = encoding_of(scope["headers"])
+        if encoding:
+            body = unpacked(body, encoding, MOST_BYTES)
+        await self._serve(body, dict(scope["headers"]), receive, send)
 
 
 class MessagesApi:
@@ -65,21 +68,34 @@ class MessagesApi:
         self._emulator = emulator
         self._live = live
         self._bodies = MessagesBodies()
+        self._threads = MessageThreads()
 
     async def messages(self, body: bytes, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
         """``POST /v1/messages``."""
+        threaded = self._threads.whole(body)
+        previous = None
+        if threaded is not None:
+            previous, body = previous_of(body), threaded[0]
         sent = self._bodies.sent(body)
-        session = session_named(headers) or session_of(sent)
-        conversation = self._emulator.sessions.get(session)
+        conversation, agent = self._emulator.sessions.of(asked_by(headers), session_of(sent))
         conversation.see_harness(text_of(headers, b"user-agent"))
         prompt, settings = self._bodies.prompt(body, sent, conversation)
         settings = _with_betas(settings, betas_of(headers))
-        asked = asked_of(sent, conversation.id, prompt, settings)
+        asked = asked_of(sent, conversation.id, prompt, settings, agent)
         if self._live is not None:
             manner = messages_reply.MessageStream()
-            await self._live.answer(asked, conversation, receive, send, messages_reply.message, manner)
+
+            def told(answer: EmulatedAnswer) -> dict[str, Any]:
+                whole = messages_reply.message(answer)
+                if threaded is not None:
+                    self._threads.keep(answer.id, threaded[1], whole["content"], previous)
+                return whole
+
+            await self._live.answer(asked, conversation, receive, send, told, manner)
             return
         answer = self._emulator.answer(asked, conversation)
+        if threaded is not None:
+            self._threads.keep(answer.id, threaded[1], messages_reply.message(answer)["content"], previous)
         if not answer.asked.stream:
             await send_answer(send, receive, answer, messages_reply.message(answer))
         elif not await send_stream(send, receive, answer, messages_reply.events(answer)):
@@ -99,7 +115,8 @@ def application(emulator: Emulator, secrets: Secrets, live: LiveAnswers | None =
     conversations = KeptConversations(openai.store, emulator.clock)
     routes = [
         Route("/", _Told({"agentsim": "gateway"})),
-        Route("/v1/models", _models()),
+        Route("/v1/models", _Models()),
+        Route("/v1/models/{id}", _Models()),
         Route("/v1/messages", PostPath(messages.messages)),
         Route("/v1/messages/count_tokens", PostPath(messages.count_tokens)),
         Route("/v1/chat/completions", PostPath(openai.completions)),
@@ -111,8 +128,9 @@ def application(emulator: Emulator, secrets: Secrets, live: LiveAnswers | None =
         Route("/v1/responses/{id}/cancel", KeptResponses(openai.store, emulator, "cancel")),
         *(Route(f"/v1/conversations{rest}", conversations) for rest in ("", "/{id}", "/{id}/items")),
     ]
+    routes += [Route(route.path.removeprefix("/v1"), route.endpoint) for route in routes if route.path != "/"]
     # The bare router: the exact paths alone, no redirects, no error pages of a framework.
-    return Guarded(Router(routes, redirect_slashes=False, default=_not_found), secrets)
+    return Guarded(Router(routes, redirect_slashes=False, default=_not_found), secrets, emulator.turn_away)
 
 
 class _Told:
@@ -123,30 +141,40 @@ class _Told:
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         if scope["method"] not in ("GET", "HEAD"):
-            await send_refusal(send, scope["path"], Refusal(405, "this path takes GET"))
-            return
+            raise Refusal(405, "this path takes GET")
         await send_whole(send, 200, self._data, b"application/json", head_only=scope["method"] == "HEAD")
 
 
-def _models() -> _Told:
-    listed = [
-        {
-            "id": model,
-            "type": "model",
-            "object": "model",
-            "display_name": model,
-            "created_at": "2026-01-01T00:00:00Z",
-            "created": 1767225600,
-            "owned_by": "agentsim",
-        }
-        for model in MODELS
-    ]
-    first, last = MODELS[0], MODELS[-1]
-    return _Told({"object": "list", "data": listed, "has_more": False, "first_id": first, "last_id": last})
+class _Models:
+    """``GET /v1/models``, and ``/v1/models/{id}``: any name is one there, as it is served too."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        id = scope["path_params"].get("id")
+        if id is not None:
+            await _Told(_described(id[:200]))(scope, receive, send)
+            return
+        listed = [_described(model) for model in MODELS]
+        whole = {"object": "list", "data": listed, "has_more": False, "first_id": MODELS[0], "last_id": MODELS[-1]}
+        await _Told(whole)(scope, receive, send)
 
 
-async def _not_found(scope: Scope, _receive: Receive, send: Send) -> None:
-    await send_refusal(send, scope["path"], Refusal(404, "there is nothing at this path"))
+def _described(model: str) -> dict[str, object]:
+    window = window_of(model)
+    return {
+        "id": model,
+        "type": "model",
+        "object": "model",
+        "display_name": model,
+        "created_at": "2026-01-01T00:00:00Z",
+        "created": 1767225600,
+        "owned_by": "agentsim",
+        "max_input_tokens": window,
+        "context_window": window,
+    }
+
+
+async def _not_found(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    raise Refusal(404, "there is nothing at this path")
 
 
 def _with_betas(settings: tuple[tuple[str, str], ...], betas: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

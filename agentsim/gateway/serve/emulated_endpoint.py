@@ -45,6 +45,7 @@ def emulated(
     faults: Faults | None = None,
     clock: Clock = time.time_ns,
     voice: Voice | None = None,
+    window: int | None = None,
 ) -> EmulatedEndpoint:
     """An endpoint that emulates providers, and lives by ``clock``. With a ``voice`` a real model answers, whose cache
     takes the place of theirs. Raises PortTaken."""
@@ -58,6 +59,7 @@ def emulated(
         trace=None if trace is None else TraceFile(trace, fingerprint=fingerprint, redact=secrets.redact),
         pace=pace,
         faults=faults,
+        window=window,
     )
     if voice is None:
         return EmulatedEndpoint(Running(application(emulator, secrets), loopback_sockets(port)), emulator.sessions)
@@ -81,5 +83,5 @@ def recording(upstream: str, *, port: int = 0, trace: str, fingerprint: bool = F
     secrets = Secrets()
     recorder = ExchangeRecorder(TraceFile(trace, fingerprint=fingerprint, redact=secrets.redact))
     relay = Relay(upstream, recorder)
-    app = Guarded(relay, secrets, only_json=False)
+    app = Guarded(relay, secrets, recorder.turn_away, only_json=False)
     return RecordingEndpoint(Running(app, loopback_sockets(port), relay.close), recorder)

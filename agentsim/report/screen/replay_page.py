@@ -23,6 +23,9 @@ BAR_CELLS = 22
 QUIET_EVENTS = frozenset({"prompt_submitted"})
 """Events that are no news in a table of requests."""
 
+FAILURES = frozenset({"api_error", "interrupted"})
+"""Events that are told even where no request followed them."""
+
 PLAIN_KINDS = frozenset({"first", "hit", "extended"})
 """Rows that need no story: their line says it all."""
 
@@ -59,7 +62,7 @@ class _Rows:
         self._paper = paper
         self._lanes = lane_names(diagnosis.session.lanes)
         self._before: dict[str, int | None] = {}
-        self._events = _by_request(diagnosis.session.events)
+        self._events, self._later = _by_request(diagnosis.session)
         self._models = len({row.request.model for row in diagnosis.rows}) > 1
         gaps = gaps_in_lanes(diagnosis.session.requests)
         numbered = zip(range(1, len(diagnosis.rows) + 1), diagnosis.rows, diagnosis.verdicts, gaps, strict=True)
@@ -106,7 +109,7 @@ class _Rows:
                 today = figures.day(row.start)
                 self._paper.line(("     " + today, Style.FAINT))
             for event in self._events.get(row.request.id, ()):
-                self._paper.line((f"     · {EVENTS[event.kind]}", Style.FAINT))
+                self._event(event)
             self._layout.row(self._paper, self._pick(cells))
             if verdict.kind not in PLAIN_KINDS and not (verdict.kind == "uncached" and row.request.lane in uncached):
                 fix = fix_for(verdict) if verdict.kind == "miss" else verdict.fix
@@ -114,8 +117,16 @@ class _Rows:
                 told.add(fix)
             if verdict.kind == "uncached":
                 uncached.add(row.request.lane)
+        for event in self._later if which == "all" else ():
+            self._event(event)
         self._paper.line(("─" * min(self._layout.width, self._paper.width), Style.FAINT))
         return len(wanted)
+
+    def _event(self, event: Event) -> None:
+        told = f": {event.detail}" if event.kind == "api_error" and event.detail else ""
+        self._paper.paragraph(
+            (f"{EVENTS[event.kind]}{told}", Style.FAINT), first=[("     · ", Style.FAINT)], rest=[" " * 7]
+        )
 
     def _pick(self, cells: Sequence[Span]) -> list[Span]:
         return [cells[index] for index in self._keep]
@@ -225,12 +236,29 @@ def _labelled(paper: Paper, rule: Sequence[Span], label: str, text: str) -> None
     paper.paragraph(text, first=[*rule, (f"{label:<{_LABELS}}", Style.FAINT)], rest=[*rule, " " * _LABELS])
 
 
-def _by_request(events: Iterable[Event]) -> dict[str, list[Event]]:
+def _by_request(session: Session) -> tuple[dict[str, list[Event]], list[Event]]:
+    """The events in front of each request, and those behind the last one. An event that names no request stands in
+    front of the first one of its lane that began later."""
     found: dict[str, list[Event]] = {}
-    for event in events:
-        if event.before is not None and event.kind not in QUIET_EVENTS:
-            found.setdefault(event.before, []).append(event)
-    return found
+    later: list[Event] = []
+    for event in session.events:
+        if event.kind in QUIET_EVENTS:
+            continue
+        before = event.before
+        if before is None and event.kind in FAILURES:
+            before = _next_one(session, event)
+            if before is None:
+                later.append(event)
+        if before is not None:
+            found.setdefault(before, []).append(event)
+    return found, later
+
+
+def _next_one(session: Session, event: Event) -> str | None:
+    if event.time is None:
+        return None
+    after = (one for one in session.requests if one.lane == event.lane and one.start is not None)
+    return next((one.id for one in after if one.start is not None and one.start >= event.time), None)
 
 
 def _totals(paper: Paper, diagnosis: Diagnosis) -> None:

@@ -22,6 +22,7 @@ NEUTRAL: dict[str, object] = {
     "thinking": "kept",
     "server_tool_ttl": 0,
     "fallback_credit": False,
+    "billing_header": "in_key",
     "ttl_clock": "request_start",
     "ttl_grace": 0,
     "lives_short": 0,

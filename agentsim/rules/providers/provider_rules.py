@@ -60,6 +60,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     it is dropped when content comes that is no result of a tool. A ``server_tool_ttl`` is the lifetime of entries that
     the provider makes itself behind the results of tools that it runs, for a request that carries a breakpoint. With
     ``fallback_credit`` a request that another model refused is billed as if what was warm there were read.
+    ``billing_header`` says whether the text that a coding agent puts in front of its system prompt for accounting
+    alone is part of the key.
 
     ``usage`` says whether a response counts cached tokens ``apart`` from its input or ``inside`` it. With
     ``write_fee`` ``none`` what is written costs what ordinary input does. ``storage`` says whether keeping an entry is
@@ -107,6 +109,7 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     thinking: Literal["kept", "last_turn"] = "kept"
     server_tool_ttl: Count = 0
     fallback_credit: bool = False
+    billing_header: Literal["in_key", "left_out"] = "in_key"
     usage: Literal["apart", "inside"] = "inside"
     write_fee: Literal["by_lifetime", "none"] = "by_lifetime"
     storage: Literal["none", "token_hours"] = "none"

@@ -265,7 +265,7 @@ def test_injected_errors_are_retried_by_the_client_and_told_in_the_trace(tmp_pat
         with served.anthropic(max_retries=2) as client:
             assert ask(client, system=[text(WORDS, FIVE)]).usage.cache_read_input_tokens > 0
     session = served.sessions()[0]
-    assert [event.detail for event in session.events] == ["HTTP 529", "HTTP 529"]
+    assert [event.detail for event in session.events] == ["HTTP 529 /v1/messages: overloaded (injected)"] * 2
     assert len(session.requests) == 2
 
 

@@ -83,7 +83,7 @@ def test_what_is_refused_on_the_wire(tmp_path: Path) -> None:
         form = own + "Content-Type: text/plain\r\nContent-Length: 2\r\n"
         refused = served.raw(f"POST /v1/messages HTTP/1.1\r\n{form}Connection: close\r\n\r\n{{}}".encode())
         assert status_of(refused) == 415, "a form of a web page can send this"
-        zipped = own + "Content-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n"
+        zipped = own + "Content-Type: application/json\r\nContent-Encoding: compress\r\nContent-Length: 2\r\n"
         refused = served.raw(f"POST /v1/messages HTTP/1.1\r\n{zipped}Connection: close\r\n\r\nxx".encode())
         assert status_of(refused) == 415
         preflight = own + "Origin: http://localhost:3000\r\nAccess-Control-Request-Method: POST\r\n"

@@ -163,7 +163,7 @@ def test_claude_code_retries_what_fails(tmp_path: Path) -> None:
     need("claude")
     _, session = run(tmp_path, CLAUDE, "--fault", "529@2", "--retry-after", "0")
     judge(session, "claude-code")
-    assert [event.detail for event in session.events] == ["HTTP 529"]
+    assert [event.detail for event in session.events] == ["HTTP 529 /v1/messages: overloaded (injected)"]
 
 
 def test_claude_code_breaks_a_budget(tmp_path: Path) -> None:

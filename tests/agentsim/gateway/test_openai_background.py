@@ -134,7 +134,12 @@ def test_whoever_cancels_too_late_is_told_how_it_ended(tmp_path: Path) -> None:
             client.responses.create(model=MODEL, input="go", background=True, store=False)
         assert caught.value.param == "background"
     (session,) = served.sessions()
-    assert not session.events
+    only = "response_id: only answers that are given in the background can be cancelled"
+    assert [event.detail for event in session.events if event.kind == "api_error"] == [
+        f"HTTP 400 /v1/responses/{plain.id}/cancel: {only}",
+        "HTTP 404 /v1/responses/resp_nobody/cancel: no response with this id is kept",
+        "HTTP 400 /v1/responses: background: an answer in the background has to be stored",
+    ]
 
 
 @loopback

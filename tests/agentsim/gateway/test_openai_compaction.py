@@ -235,7 +235,9 @@ def test_what_cannot_be_compacted_is_refused(tmp_path: Path) -> None:
             f"GET /v1/responses/compact HTTP/1.1\r\nHost: localhost:{served.port}\r\n\r\n".encode(), seconds=1
         )
         assert status_of(get) == 405
-    assert not served.trace.exists(), "nothing was served"
+    (session,) = served.sessions()
+    assert not session.requests, "nothing was served"
+    assert len(session.events) == len(refused) + 7, "and each refusal was told"
 
 
 @loopback

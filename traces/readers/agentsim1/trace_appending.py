@@ -13,7 +13,7 @@ from typing import BinaryIO
 import msgspec
 
 from agentsim.core.prompt import Prompt
-from agentsim.core.session import Event, Request, Session
+from agentsim.core.session import Event, Purpose, Request, Session
 from agentsim.traces.readers.agentsim1.fingerprints import KEY_SIZE, _Blinder
 from agentsim.traces.readers.agentsim1.prompt_differences import Origin, PromptDifferences
 from agentsim.traces.readers.agentsim1.trace_writer import _event, _header, _request
@@ -26,6 +26,15 @@ class Blinding:
 
     def __init__(self, key: bytes | None = None) -> None:
         self.blinder = _Blinder(os.urandom(KEY_SIZE) if key is None else key)
+
+
+class LaneMove(msgspec.Struct, frozen=True):
+    """Rows of one lane, all before a certain one, that turned out to belong to another."""
+
+    before: int
+    lane: str
+    to: str
+    purpose: Purpose
 
 
 class Appender:
@@ -54,6 +63,8 @@ class Appender:
         self._growth = PromptDifferences()
         self._blind_prompts: dict[str, Prompt] = {}
         self._last = 0
+        self._rows = 0
+        self._moves: list[LaneMove] = []
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
         os.fchmod(descriptor, 0o600)  # a file that was there keeps the mode it had
         self._file: BinaryIO = open(descriptor, "wb", buffering=0)  # noqa: SIM115 - closed by finish()
@@ -77,14 +88,33 @@ class Appender:
             event = self._blinder._event(event)
         self._write(self._encode(_event(event)))
 
+    def move(self, lane: str, to: str, purpose: Purpose) -> None:
+        """What was written of a lane belongs to another, of this purpose. Finishing the file says so in its rows."""
+        if self._blinder is not None:
+            lane, to = self._blinder.name(lane), self._blinder.name(to)
+        self._moves.append(LaneMove(self._rows - 1, lane, to, purpose))
+
     def finish(self, session: Session, target: BinaryIO) -> None:
         """Close the file, and copy it to ``target`` under the header that the whole session has."""
         self._file.close()
         target.write(self._head(session, self.requests) + b"\n")
         with open(self.path, "rb") as own:
             own.readline()
+            last = max((move.before for move in self._moves), default=0)
+            for number in range(1, last + 1):
+                target.write(self._moved(number, own.readline()))
             while chunk := own.read(1 << 20):
                 target.write(chunk)
+
+    def _moved(self, number: int, line: bytes) -> bytes:
+        """A row, in the lane that it belongs to."""
+        row = msgspec.json.decode(line)
+        for move in self._moves:
+            if number <= move.before and row.get("lane") == move.lane:
+                row["lane"] = move.to
+                if row["record"] == "request":
+                    row["purpose"] = move.purpose
+        return self._encode(row) + b"\n"
 
     def close(self) -> None:
         """Close the file as it is: it can be read, but names no lanes. The next row opens it again."""
@@ -107,6 +137,7 @@ class Appender:
         return prompt
 
     def _write(self, line: bytes) -> None:
+        self._rows += 1
         if self._redact is not None:
             line = self._redact(line)
         if self._file.closed:

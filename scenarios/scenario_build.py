@@ -9,6 +9,7 @@ from typing import Any
 
 from agentsim.harness.agent_steps import (
     ChangeSettings,
+    Child,
     Compact,
     FanOut,
     LoadTool,
@@ -74,7 +75,7 @@ def plan_of(scenario: scenario_schema.ScenarioFile, name: str, seed: int | None 
         settings=tuple(sorted((key, _json(value)) for key, value in model.settings.items())),
         window=model.window,
         passes=None if scenario.outcome is None else whole(scenario.outcome.pass_rate, MILLION),
-        title=scenario.story.strip().splitlines()[0],
+        title=next(iter(scenario.story.strip().splitlines()), None),
     )
 
 
@@ -105,14 +106,24 @@ def _harness(harness: scenario_schema.HarnessTable) -> Harness:
     compaction = None if harness.compaction == "off" else harness.compaction
     clearing = None if harness.clearing == "off" else harness.clearing
     return Harness(
-        tools=ToolLoading(**tools.model_dump()),
+        tools=ToolLoading(
+            strategy=tools.strategy,
+            placeholder=tools.placeholder,
+            scaffolding=tools.scaffolding,
+            search_tool=tools.search_tool,
+            call_tool=tools.call_tool,
+            search=tools.search,
+            catalogue=_parts(tools.catalogue, "catalogue tool"),
+        ),
         calls=CallStyle(style=calls.style, script=calls.script.draw(), selected=calls.selected.draw()),
         fan_out=FanOutStyle(
             fork=fan_out.fork,
             mark=fan_out.mark,
             wait=fan_out.wait,
             wait_at_most=_time(fan_out.wait_at_most),
+            stagger=whole(fan_out.stagger, SECOND),
             limit=fan_out.limit,
+            model=fan_out.model,
         ),
         compaction=None
         if compaction is None
@@ -124,6 +135,7 @@ def _harness(harness: scenario_schema.HarnessTable) -> Harness:
             instruction=compaction.instruction,
             system=compaction.system,
             transcript=whole(compaction.transcript, MILLION),
+            model=compaction.model,
         ),
         clearing=None if clearing is None else Clearing(**clearing.model_dump()),
         keep_alive=None if harness.keep_alive == "off" else KeepAlivePlan(preset=harness.keep_alive),
@@ -175,6 +187,7 @@ def _source(scenario: scenario_schema.ScenarioFile) -> StepSource:
             brief=PromptPart("brief", hands.brief) if hands.brief else None,
             own=hands.own.draw(),
             reply=hands.reply.draw(),
+            alike=hands.alike,
         ),
         extra=tuple((int(turn), steps_of(written)) for turn, written in task.before_turn.items()),
     )
@@ -194,6 +207,7 @@ def _step(step: scenario_steps.StepTable) -> Step:
             calls = (one,) if step.calls is None else step.calls
             return Round(
                 calls=tuple(_call(call) for call in calls),
+                style=step.style,
                 text=step.text,
                 thinking=step.thinking,
                 took=_time(step.took),
@@ -204,12 +218,12 @@ def _step(step: scenario_steps.StepTable) -> Step:
                 text=step.text, thinking=step.thinking, took=_time(step.took), first_token=_time(step.first_token)
             )
         case scenario_steps.FanOutStep():
-            one = scenario_steps.CallTable(call=step.call, result=step.result, tool_time=step.tool_time)
             return FanOut(
-                children=tuple(step.children),
+                children=tuple(_child(step, child) for child in step.children),
+                model=step.model,
                 text=step.text,
                 shared=tuple(PromptPart(part.name, part.tokens) for part in step.shared),
-                rounds=(Round(calls=(_call(one),), text=step.round_text),) * step.rounds,
+                rounds=_rounds(step),
                 reply=step.reply,
                 took=_time(step.took),
                 first_token=_time(step.first_token),
@@ -242,6 +256,25 @@ def _step(step: scenario_steps.StepTable) -> Step:
                 first_token=_time(step.first_token),
                 stop_unless_read=step.stop_unless_read,
             )
+
+
+def _child(step: scenario_steps.FanOutStep, child: scenario_steps.ChildTable) -> Child:
+    """What a subagent does: what it says itself, and else what the fan-out does."""
+    own = child.model_fields_set
+    work = child.model_copy(
+        update={
+            name: getattr(step, name)
+            for name in ("rounds", "round_text", "call", "result", "tool_time", "reply")
+            if name not in own
+        }
+    )
+    steps = _rounds(work) if child.steps is None else steps_of(child.steps)
+    return Child(own=child.tokens, steps=steps, reply=work.reply, model=child.model)
+
+
+def _rounds(work: scenario_steps.ChildTable | scenario_steps.FanOutStep) -> tuple[Round, ...]:
+    one = ToolCall(tokens=work.call, result=work.result, took=whole(work.tool_time, SECOND))
+    return (Round(calls=(one,), text=work.round_text),) * work.rounds
 
 
 def _call(call: scenario_steps.CallTable) -> ToolCall:

@@ -96,15 +96,19 @@ class MainPromptTable(PromptTable):
 class ToolsTable(ScenarioTable):
     """How a tool that is needed later reaches the model."""
 
-    strategy: Literal["rewrite", "deferred", "deferred_late", "fixed"] = "rewrite"
+    strategy: Literal["rewrite", "deferred", "deferred_late", "fixed", "all"] = "rewrite"
     placeholder: Tokens = 30
     scaffolding: Annotated[Tokens, Field(description="What the provider adds once tools are deferred.")] = 300
     search_tool: Tokens = 220
     call_tool: Tokens = 180
+    search: Annotated[
+        Tokens, Field(description="Tokens of the call that finds a tool, in a request of its own; 0: none is needed.")
+    ] = 60
+    catalogue: Annotated[Parts, Field(description="All tools that there are, for the strategy all.")] = ()
 
 
 class CallsTable(ScenarioTable):
-    """How a round of several calls is made."""
+    """How the calls of a round are made."""
 
     style: Literal["parallel", "one_per_round", "script"] = "parallel"
     script: Annotated[Distribution, Field(description="Tokens of the script that makes the calls.")] = number(400)
@@ -120,7 +124,9 @@ class FanOutTable(ScenarioTable):
         "none"
     )
     wait_at_most: Seconds | None = None
+    stagger: Annotated[Seconds, Field(description="How long after one the next one starts.")] = Decimal(0)
     limit: Annotated[int | None, Field(ge=1, description="How many run at a time.")] = None
+    model: Annotated[Name | None, Field(description="Model of subagents.")] = None
 
 
 class CompactionTable(ScenarioTable):
@@ -135,6 +141,13 @@ class CompactionTable(ScenarioTable):
     transcript: Annotated[Share, Field(description="Share of the history that a separate request is sent.")] = Decimal(
         "0.3"
     )
+    model: Annotated[Name | None, Field(description="Model that writes the summary.")] = None
+
+    @model_validator(mode="after")
+    def _who_writes(self) -> CompactionTable:
+        if self.model is not None and self.method == "server":
+            raise ValueError("a server compacts with the model that is asked: leave model out")
+        return self
 
 
 class ClearingTable(ScenarioTable):
@@ -188,7 +201,8 @@ class FailuresTable(ScenarioTable):
 
 
 class DelegationTable(ScenarioTable):
-    """Subagents of a generated task: how often a round starts some, and what they do."""
+    """Subagents of a generated task: how often a round starts some, and what they do: all of a fan-out the same
+    (``alike``), or each as much as is drawn for it."""
 
     chance: Share
     children: Distribution = number(3)
@@ -196,6 +210,7 @@ class DelegationTable(ScenarioTable):
     brief: Tokens = 0
     own: Distribution = number(200)
     reply: Distribution = number(600)
+    alike: bool = True
 
 
 class TaskTable(ScenarioTable):
@@ -242,7 +257,7 @@ class OutcomeTable(ScenarioTable):
 class ScenarioFile(ScenarioTable):
     """A scenario: agents that do not exist yet, described well enough to be simulated."""
 
-    story: Annotated[str, Field(min_length=1, max_length=2_000, description="Two lines: what it shows.")]
+    story: Annotated[str, Field(max_length=2_000, description="Two lines: what it shows.")] = ""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     start: Annotated[AwareDatetime, Field(description="When the first agent starts; prices depend on it.")] = datetime(
         2026, 9, 1, 10, tzinfo=UTC

@@ -5,7 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from agentsim.scenarios.scenario_numbers import ScenarioTable
 
@@ -54,6 +56,10 @@ class RoundStep(_Step):
     result: Tokens = 1_000
     tool_time: Seconds = Decimal(0)
     calls: tuple[CallTable, ...] | None = None
+    style: Annotated[
+        Literal["parallel", "one_per_round", "script"] | None,
+        Field(description="How these calls are made, where that is not as [harness.calls] says."),
+    ] = None
     took: Annotated[Seconds | None, Field(description="How long the answer takes, where [service] is not asked.")] = (
         None
     )
@@ -70,21 +76,53 @@ class ReplyStep(_Step):
     first_token: Seconds | None = None
 
 
-class FanOutStep(_Step):
-    """A request that is answered by starting subagents."""
+class _Work(ScenarioTable):
+    """What a subagent does: so many rounds of one call each, and an answer."""
 
-    do: Literal["fan_out"]
-    children: Annotated[
-        tuple[Tokens, ...], Field(min_length=1, max_length=10_000, description="Own instructions of each.")
-    ]
-    text: Tokens = 0
-    shared: Annotated[tuple[PartTable, ...], Field(description="What all of them are told, in front of that.")] = ()
     rounds: Annotated[int, Field(ge=0, le=10_000)] = 0
     round_text: Tokens = 60
     call: Tokens = 120
     result: Tokens = 1_000
     tool_time: Seconds = Decimal(1)
     reply: Tokens = 400
+
+
+class ChildTable(_Work):
+    """A subagent: ``tokens`` of instructions (a number alone), and work of its own, ``rounds`` or ``steps`` (which
+    may start subagents, too). What is left out is as the fan-out says."""
+
+    tokens: Tokens
+    model: Name | None = None
+    steps: Annotated[tuple[StepTable, ...] | None, Field(description="Instead of rounds.")] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _alone(cls, value: Any) -> Any:
+        return {"tokens": value} if isinstance(value, int) and not isinstance(value, bool) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """A number alone stands for the instructions."""
+        return {"anyOf": [{"type": "integer", "minimum": 0}, handler(core_schema)]}
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> ChildTable:
+        if self.steps is not None and {"rounds", "round_text", "call", "result", "tool_time"} & self.model_fields_set:
+            raise ValueError("expected either rounds or steps")
+        return self
+
+
+class FanOutStep(_Work, _Step):
+    """A request that is answered by starting subagents."""
+
+    do: Literal["fan_out"]
+    children: Annotated[
+        tuple[ChildTable, ...],
+        Field(min_length=1, max_length=10_000, description="Own instructions of each, or a table of what it does."),
+    ]
+    model: Annotated[Name | None, Field(description="Model of the subagents.")] = None
+    text: Tokens = 0
+    shared: Annotated[tuple[PartTable, ...], Field(description="What all of them are told, in front of that.")] = ()
     took: Seconds | None = None
     first_token: Seconds | None = None
     child_took: Seconds | None = None
@@ -92,7 +130,7 @@ class FanOutStep(_Step):
 
 
 class LoadStep(_Step):
-    """A tool is needed that was not there; it is loaded as [harness.tools] says."""
+    """A tool is needed that may not be there; it is loaded as [harness.tools] says."""
 
     do: Literal["load"]
     name: Name
@@ -180,3 +218,6 @@ StepTable = Annotated[
     | SendStep,
     Field(discriminator="do"),
 ]
+
+ChildTable.model_rebuild()
+FanOutStep.model_rebuild()

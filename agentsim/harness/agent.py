@@ -57,6 +57,8 @@ class Agent:
         self._mechanisms = world.streams.stream(f"{name}/mechanisms")
         self.peak = 0
         self._turn: int | None = None
+        self._wanted: list[LoadTool] = []
+        """Tools that will be looked for when somebody has asked for something."""
         keep_alive = world.plan.harness.keep_alive
         self.warmer = Warmer(world, thread, keep_alive) if keep_alive is not None and purpose == "main" else None
 
@@ -84,6 +86,10 @@ class Agent:
         """Do one step: what to wait for, one after the other. Must be gone through to its end."""
         # Not a generator itself: each level of them costs every request a little time.
         kind = type(step)
+        if self._wanted and isinstance(step, Round | WordsReply | FanOut):
+            for late in self._wanted:  # nobody said anything in between that could have been answered by looking for it
+                self._bring(late)
+            self._wanted.clear()
         if kind is Round:
             return self.round(step)  # type: ignore[arg-type]
         if isinstance(step, User):
@@ -99,9 +105,8 @@ class Agent:
         if isinstance(step, Send):
             return self.send(step)
         if isinstance(step, LoadTool):
-            tool_loading.load(self.thread, step, self.world.plan.harness.tools)
-            self.event("tools_delta", step.name)
-        elif isinstance(step, Tools):
+            return self.load(step)
+        if isinstance(step, Tools):
             tool_loading.change(self.thread, step)
             self.event("tools_delta", step.insert or step.remove)
         elif isinstance(step, ChangeSettings):
@@ -118,6 +123,7 @@ class Agent:
         self.event("prompt_submitted")
         for tokens in step.blocks:
             self.thread.append("user", "text", tokens)
+        wanted, self._wanted = self._wanted, []
         helper = self.world.plan.harness.helper
         if helper is not None:
             self.world.endpoint.send(
@@ -131,6 +137,28 @@ class Agent:
                 lane=f"{self.name}/helper",
                 model=helper.model,
             )
+        for late in wanted:
+            yield from self._look_for(late)
+
+    def load(self, step: LoadTool) -> Iterable[simpy.Event]:
+        """A tool is needed: it is brought in, or looked for by a request of its own."""
+        if not tool_loading.is_looked_for(self.world.plan.harness.tools):
+            self._bring(step)
+        elif self.thread.awaits_answer:
+            return self._look_for(step)
+        else:
+            self._wanted.append(step)
+        return ()
+
+    def _look_for(self, step: LoadTool) -> Process:
+        search = ToolCall(tokens=self.world.plan.harness.tools.search, result=step.tokens, name="search_tools")
+        yield from self.exchange(search.tokens, None, None, stop_reason="tool_use")
+        self.append_answer(0, 0, (search,))
+        self._bring(step, found=True)
+
+    def _bring(self, step: LoadTool, *, found: bool = False) -> None:
+        if tool_loading.load(self.thread, step, self.world.plan.harness.tools, found=found):
+            self.event("tools_delta", step.name)
 
     def reply(self, step: WordsReply) -> Process:
         """The model answers with words: the turn ends."""
@@ -143,20 +171,21 @@ class Agent:
 
     def round(self, step: Round) -> Process:
         """One round of tool calls, made in the harness's way."""
-        calls = step.calls
-        if len(calls) == 1:
-            return self.one_round(step, calls, calls[0].took)
-        if self.world.plan.harness.calls.style == "parallel" or not calls:
-            return self.one_round(step, calls, max([call.took for call in calls], default=0))
-        return self._several(step, self.world.plan.harness.calls)
+        calls, harness = step.calls, self.world.plan.harness
+        style = step.style or harness.calls.style
+        if style == "script" and calls:
+            return self._script(step, harness.calls)
+        if style == "one_per_round" and len(calls) > 1:
+            return self._one_by_one(step)
+        return self.one_round(step, calls, max([call.took for call in calls], default=0))
 
-    def _several(self, step: Round, style: CallStyle) -> Process:
-        """Several calls that are not made side by side."""
+    def _one_by_one(self, step: Round) -> Process:
+        for index, call in enumerate(step.calls):
+            yield from self.one_round(step, (call,), call.took, first=index == 0)
+
+    def _script(self, step: Round, style: CallStyle) -> Process:
+        """A script makes the calls, and returns what it selects of their results."""
         calls = step.calls
-        if style.style == "one_per_round":
-            for index, call in enumerate(calls):
-                yield from self.one_round(step, (call,), call.took, first=index == 0)
-            return
         raw = sum(call.result for call in calls)
         script = ToolCall(
             tokens=style.script.draw(self._mechanisms),
@@ -371,5 +400,6 @@ def opened(world: World, lane: str, layout: PromptLayout, *, subagent: bool = Fa
     ttl = plan.marks.subagent_ttl if subagent else plan.marks.ttl
     thread = ConversationThread(lane, plan.model, plan.marks.at, ttl)
     thread.settings = plan.settings
-    thread.open(tool_loading.opening(layout, plan.harness.tools))
+    needed = [step for step in plan.source.written if isinstance(step, LoadTool)] if layout is plan.layout else []
+    thread.open(tool_loading.opening(layout, plan.harness.tools, needed))
     return thread

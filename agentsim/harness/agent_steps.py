@@ -9,7 +9,7 @@ import msgspec
 from agentsim.core.prompt import Section
 
 if TYPE_CHECKING:
-    from agentsim.harness.plan import PromptPart
+    from agentsim.harness.plan import Calls, PromptPart
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -29,10 +29,11 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that the model answers with tool calls; their results are appended. ``took`` and ``first_token`` are
-    set where the service is not asked."""
+    """A request that the model answers with tool calls; their results are appended. ``style`` is how the calls are made
+    where that is not the harness's usual way. ``took`` and ``first_token`` are set where the service is not asked."""
 
     calls: tuple[ToolCall, ...] = ()
+    style: Calls | None = None
     thinking: int = 0
     text: int = 0
     took: int | None = None
@@ -48,12 +49,24 @@ class WordsReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     first_token: int | None = None
 
 
+class Child(msgspec.Struct, frozen=True, kw_only=True):
+    """A subagent with work of its own: ``own`` tokens of instructions, ``steps``, an answer of ``reply`` tokens, and a
+    model (``None``: that of the fan-out)."""
+
+    own: int
+    steps: tuple[Step, ...] = ()
+    reply: int = 400
+    model: str | None = None
+
+
 class FanOut(msgspec.Struct, frozen=True, kw_only=True):
     """A request that the model answers by starting subagents. Each gets the shared brief and instructions of its own,
-    makes ``rounds`` and answers with ``reply`` tokens, which come back to the parent as results. ``pause`` is how long
-    the harness takes to start them."""
+    makes ``rounds`` and answers with ``reply`` tokens, which come back to the parent as results; a :class:`Child` says
+    itself what it does. ``pause`` is how long the harness takes to start them, ``model`` that of the subagents
+    (``None``: the harness's usual one)."""
 
-    children: tuple[int, ...]
+    children: tuple[int | Child, ...]
+    model: str | None = None
     text: int = 0
     shared: tuple[PromptPart, ...] = ()
     rounds: tuple[Round, ...] = ()
@@ -65,7 +78,7 @@ class FanOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadTool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A tool is needed that was not there: the harness loads it in its way. ``after`` names the tool that it follows
+    """A tool is needed that may not be there: the harness loads it in its way. ``after`` names the tool that it follows
     when the list of tools is rewritten (``None``: the last one)."""
 
     name: str

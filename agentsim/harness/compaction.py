@@ -76,6 +76,7 @@ def _ask(agent: Agent, rule: Compaction, size: int, meter: CompactionMeter) -> G
         output=size,
         purpose="summary",
         lane=lane,
+        model=rule.model,
         parent=parent,
         stop_reason="end_turn",
         compacting=meter,

@@ -300,6 +300,11 @@ class ConversationThread:
         )
 
     @property
+    def awaits_answer(self) -> bool:
+        """Whether the model was told something that it has not answered."""
+        return self._serial > 0 and self._role != "assistant"
+
+    @property
     def tokens(self) -> int:
         """Tokens of the next prompt."""
         return self.prompt.tokens + sum(block.tokens or 0 for block in self._pending)

@@ -21,7 +21,7 @@ Mark = Literal["tools", "system", "project", "previous", "last"]
 """Where a breakpoint stands: at the end of a section or of the project files, where the request before ended, or at
 the end of the prompt."""
 
-Strategy = Literal["rewrite", "deferred", "deferred_late", "fixed"]
+Strategy = Literal["rewrite", "deferred", "deferred_late", "fixed", "all"]
 Calls = Literal["parallel", "one_per_round", "script"]
 Method = Literal["reuse_prefix", "separate", "server"]
 Wait = Literal["none", "first_token", "end"]
@@ -67,7 +67,11 @@ class ToolLoading(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ``rewrite`` puts it into the list of tools. ``deferred`` appends its definition to the messages; what the provider
     adds to the prompt for that (``scaffolding``) stands there from the first request, because a placeholder does.
     ``deferred_late`` has no placeholder: the scaffolding appears in front of everything at the first load. ``fixed``
-    has two tools from the start, one to search and one to call; a search appends the definition it finds.
+    has two tools from the start, one to search and one to call; a search appends the definition it finds. ``all`` has
+    every tool of ``catalogue``, and every one that the task will need, in the list from the first request on.
+
+    Where a tool is looked for (``deferred``, ``deferred_late``, ``fixed``), that is a request of its own, which the
+    model answers with a call of ``search`` tokens; 0: it is there without being asked for.
     """
 
     strategy: Strategy = "rewrite"
@@ -75,11 +79,13 @@ class ToolLoading(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     scaffolding: int = 300
     search_tool: int = 220
     call_tool: int = 180
+    search: int = 60
+    catalogue: tuple[PromptPart, ...] = ()
 
 
 class CallStyle(msgspec.Struct, frozen=True, kw_only=True):
-    """How a round with several tool calls is made: all in one round, a round for each, or one script that makes them
-    and returns ``selected`` tokens of their results. The script itself stays in the history."""
+    """How a round of tool calls is made: all in one round, a round for each, or one script that makes them, be it only
+    one, and returns ``selected`` tokens of their results. The script itself stays in the history."""
 
     style: Calls = "parallel"
     script: Draw = Fixed(400)
@@ -91,7 +97,8 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
 
     ``reuse_prefix`` asks for the summary at the end of the conversation itself. ``separate`` sends the transcript, cut
     to ``transcript`` millionths of the history, with a system prompt of its own and no breakpoint. ``server`` lets the
-    provider do it inside a request. The last ``keep`` tokens of the history stay as they are.
+    provider do it inside a request. The last ``keep`` tokens of the history stay as they are. ``model`` writes the
+    summary; ``None``: the one that is compacted for.
     """
 
     method: Method = "reuse_prefix"
@@ -101,6 +108,7 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     instruction: int = 800
     system: int = 600
     transcript: int = 300_000
+    model: str | None = None
 
 
 class Clearing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -123,14 +131,16 @@ class KeepAlivePlan(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 class FanOutStyle(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How subagents start: on the parent's prompt (``fork``) or on a fresh one; whether a breakpoint stands at the end
-    of the brief that they share; what the others wait for before they start, and for how long at most; how many run at
-    a time."""
+    of the brief that they share; what the others wait for before they start, and for how long at most; how long after
+    one the next one starts (nanoseconds); how many run at a time; which model they ask (``None``: the parent's)."""
 
     fork: bool = True
     mark: bool = False
     wait: Wait = "none"
     wait_at_most: int | None = None
+    stagger: int = 0
     limit: int | None = None
+    model: str | None = None
 
 
 class Failures(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,6 +184,11 @@ class StepSource(Protocol):
 
     def steps(self, stream: Stream) -> Iterator[Step]:
         """The steps of one task, in order, drawn from the stream of its agent."""
+        ...
+
+    @property
+    def written(self) -> tuple[Step, ...]:
+        """The steps that are known beforehand, in order."""
         ...
 
 

@@ -12,7 +12,7 @@ import msgspec
 from agentsim.cache import CacheBackend
 from agentsim.harness.plan import Plan
 from agentsim.harness.plan_run import Simulation, simulate
-from agentsim.harness.task_account import TaskAccount, together
+from agentsim.harness.task_account import TaskAccount, spread, together
 
 METHOD = "95 % interval of the mean, Student's t"
 """What stands behind every ±."""
@@ -52,11 +52,30 @@ class RepeatedTrial(msgspec.Struct, frozen=True, kw_only=True):
         """All runs as one account."""
         return together(self.accounts)
 
+    @property
+    def hit_rate(self) -> Estimate | None:
+        """Millionths of the input that were read, a run."""
+        return self.estimate(lambda one: _share(one.total.read, one.total.total_input))
+
+    @property
+    def task_time(self) -> Estimate | None:
+        """Nanoseconds of a typical task, a run."""
+        return self.estimate(_typical_time)
+
     def estimate(self, figure: Callable[[TaskAccount], int | None]) -> Estimate | None:
         """The mean of a figure over the runs; ``None`` where a run does not have it."""
         values = [figure(account) for account in self.accounts]
         known = [value for value in values if value is not None]
         return estimate(known) if len(known) == len(values) else None
+
+
+def _share(part: int, whole: int) -> int | None:
+    return None if not whole else (2_000_000 * part + whole) // (2 * whole)
+
+
+def _typical_time(account: TaskAccount) -> int | None:
+    found = spread(account.tasks)
+    return None if found is None else found.typical
 
 
 def estimate(values: Sequence[int]) -> Estimate:

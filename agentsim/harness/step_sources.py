@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agentsim.harness.agent_steps import FanOut, Round, Step, ToolCall, User, WordsReply
+from agentsim.harness.agent_steps import Child, FanOut, Round, Step, ToolCall, User, WordsReply
 from agentsim.harness.plan import SECOND, PromptPart
 from agentsim.harness.random_draws import Draw, Fixed
 from agentsim.harness.random_streams import Stream
@@ -23,7 +23,8 @@ class ScriptedSteps(msgspec.Struct, frozen=True):
 
 
 class Delegation(msgspec.Struct, frozen=True, kw_only=True):
-    """Subagents of a generated task: how often a round starts some (millionths), and what they do."""
+    """Subagents of a generated task: how often a round starts some (millionths), and what they do: all of them the same
+    (``alike``), or each something of its own size."""
 
     chance: int
     children: Draw = Fixed(3)
@@ -31,6 +32,7 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
     brief: PromptPart | None = None
     own: Draw = Fixed(200)
     reply: Draw = Fixed(600)
+    alike: bool = True
 
 
 class Generated(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +52,11 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True):
     pause: Draw = Fixed(60 * SECOND)
     delegation: Delegation | None = None
     extra: tuple[tuple[int, tuple[Step, ...]], ...] = ()
+
+    @property
+    def written(self) -> tuple[Step, ...]:
+        """The steps that stand before a turn."""
+        return tuple(step for _, steps in self.extra for step in steps)
 
     def steps(self, stream: Stream) -> Iterator[Step]:
         """The steps, drawn one after the other as they are asked for."""
@@ -74,8 +81,18 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True):
         )
         return Round(calls=calls, thinking=self.thinking.draw(stream), text=self.text.draw(stream))
 
+    def _child(self, stream: Stream, what: Delegation) -> Child:
+        rounds = tuple([self._round(stream) for _ in range(what.rounds.draw(stream))])
+        return Child(own=what.own.draw(stream), steps=rounds, reply=what.reply.draw(stream))
+
     def _fan_out(self, stream: Stream, what: Delegation) -> FanOut:
         count = what.children.draw(stream)
+        if not what.alike:
+            return FanOut(
+                children=tuple([self._child(stream, what) for _ in range(count)]),
+                text=self.text.draw(stream),
+                shared=() if what.brief is None else (what.brief,),
+            )
         return FanOut(
             children=tuple(what.own.draw(stream) for _ in range(count)),
             text=self.text.draw(stream),

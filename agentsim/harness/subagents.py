@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from agentsim.harness.agent_steps import FanOut
+from agentsim.harness.agent_steps import Child, FanOut
 from agentsim.harness.plan import PromptPart
 from agentsim.harness.world import GaveUp
 
@@ -22,7 +22,8 @@ def run(agent: Agent, step: FanOut) -> Generator[simpy.Event, Any, None]:
     yield from agent.exchange(step.text, step.took, step.first_token, stop_reason="tool_use")
     agent.append_answer(0, step.text, ())
     yield from agent.wait(step.pause, "starting subagents", "tools")
-    children = [_child(agent, step, own) for own in step.children]
+    works = [_work_of(step, child) for child in step.children]
+    children = [_child(agent, step, work) for work in works]
     slots = None
     if style.limit is not None:
         from simpy import Resource
@@ -30,7 +31,7 @@ def run(agent: Agent, step: FanOut) -> Generator[simpy.Event, Any, None]:
         slots = Resource(clock, style.limit)
     began = world.now
     running = []
-    for index, child in enumerate(children):
+    for index, (child, work) in enumerate(zip(children, works, strict=True)):
         if index == 1 and style.wait != "none":
             first = children[0].sent
             assert first is not None
@@ -40,16 +41,23 @@ def run(agent: Agent, step: FanOut) -> Generator[simpy.Event, Any, None]:
                 until = min(until, began + style.wait_at_most)
             if until > world.now:
                 yield clock.timeout(until - world.now)
-        running.append(clock.process(_work(child, step, slots)))
+        if index and style.stagger:
+            yield clock.timeout(style.stagger)
+        running.append(clock.process(_work(child, step, work, slots)))
     yield clock.all_of(running)
     # In no stage of the account: the lanes of the subagents say what the time went into.
     world.recorder.span(agent.thread.lane, f"{len(children)} subagents", None, began, world.now)
     agent.peak = max(agent.peak, *(child.peak for child in children))
-    for _ in children:
-        agent.thread.append("user", "tool_result", step.reply, "subagent")
+    for work in works:
+        agent.thread.append("user", "tool_result", work.reply, "subagent")
 
 
-def _child(parent: Agent, step: FanOut, own: int) -> Agent:
+def _work_of(step: FanOut, child: int | Child) -> Child:
+    """What a subagent does, written out."""
+    return child if isinstance(child, Child) else Child(own=child, steps=step.rounds, reply=step.reply)
+
+
+def _child(parent: Agent, step: FanOut, work: Child) -> Agent:
     from agentsim.harness.agent import Agent, opened
 
     world = parent.world
@@ -61,30 +69,31 @@ def _child(parent: Agent, step: FanOut, own: int) -> Agent:
         thread = parent.thread.fork(lane, plan.marks.subagent_ttl)
     else:
         thread = opened(world, lane, plan.subagent_layout or plan.layout, subagent=True)
+    thread.model = work.model or step.model or plan.harness.fan_out.model or parent.thread.model
     for part in step.shared:
         thread.share("user", PromptPart(part.name, part.tokens))
     if plan.harness.fan_out.mark:
         thread.mark_shared()
-    thread.append("user", "text", own)
+    thread.append("user", "text", work.own)
     child = Agent(world, lane, thread, "subagent")
     child.sent = world.clock.event()
     return child
 
 
-def _work(child: Agent, step: FanOut, slots: simpy.Resource | None) -> Generator[simpy.Event, Any, None]:
+def _work(child: Agent, step: FanOut, work: Child, slots: simpy.Resource | None) -> Generator[simpy.Event, Any, None]:
     if slots is not None:
         with slots.request() as slot:
             yield slot
-            yield from _rounds(child, step)
+            yield from _steps(child, step, work)
     else:
-        yield from _rounds(child, step)
+        yield from _steps(child, step, work)
 
 
-def _rounds(child: Agent, step: FanOut) -> Generator[simpy.Event, Any, None]:
+def _steps(child: Agent, step: FanOut, work: Child) -> Generator[simpy.Event, Any, None]:
     try:
-        for one in step.rounds:
-            yield from child.round(one)
-        yield from child.exchange(step.reply, step.child_took, step.first_token, stop_reason="end_turn")
+        for one in work.steps:
+            yield from child.do(one)
+        yield from child.exchange(work.reply, step.child_took, step.first_token, stop_reason="end_turn")
     except GaveUp:
         if child.sent is not None and not child.sent.triggered:
             child.sent.succeed(None)

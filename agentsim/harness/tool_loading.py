@@ -1,6 +1,8 @@
-"""How a tool that is needed later reaches the model: the four strategies."""
+"""How a tool that is needed later reaches the model: the five strategies."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from agentsim.harness.agent_steps import LoadTool, Tools
 from agentsim.harness.conversation_thread import ConversationThread
@@ -10,30 +12,54 @@ PLACEHOLDER = "deferred placeholder"
 SCAFFOLDING = "scaffolding of deferred tools"
 
 
-def opening(layout: PromptLayout, loading: ToolLoading) -> PromptLayout:
-    """The layout with what a strategy puts in front of a conversation from its first request on."""
-    if loading.strategy == "deferred":
-        more = (PromptPart(PLACEHOLDER, loading.placeholder), PromptPart(SCAFFOLDING, loading.scaffolding))
-    elif loading.strategy == "fixed":
-        more = (PromptPart("search_tools", loading.search_tool), PromptPart("call_tool", loading.call_tool))
-    else:
-        return layout
-    return PromptLayout(tools=layout.tools + more, system=layout.system, project=layout.project)
+def opening(layout: PromptLayout, loading: ToolLoading, needed: Sequence[LoadTool]) -> PromptLayout:
+    """The layout with what a strategy puts in front of a conversation from its first request on. ``needed`` are the
+    tools that will be loaded."""
+    if loading.strategy == "all":
+        return _with_all(layout, loading, needed)
+    if loading.strategy in ("deferred", "fixed"):
+        more = (
+            (PromptPart(PLACEHOLDER, loading.placeholder), PromptPart(SCAFFOLDING, loading.scaffolding))
+            if loading.strategy == "deferred"
+            else (PromptPart("search_tools", loading.search_tool), PromptPart("call_tool", loading.call_tool))
+        )
+        return PromptLayout(tools=layout.tools + more, system=layout.system, project=layout.project)
+    return layout
 
 
-def load(thread: ConversationThread, step: LoadTool, loading: ToolLoading) -> None:
-    """Bring a tool in."""
-    if loading.strategy == "rewrite":
+def _with_all(layout: PromptLayout, loading: ToolLoading, needed: Sequence[LoadTool]) -> PromptLayout:
+    tools = list(layout.tools)
+    for part in loading.catalogue:
+        if not any(tool.name == part.name for tool in tools):
+            tools.append(part)
+    for step in needed:
+        if not any(tool.name == step.name for tool in tools):
+            place = next((at + 1 for at, tool in enumerate(tools) if tool.name == step.after), len(tools))
+            tools.insert(place, PromptPart(step.name, step.tokens))
+    return PromptLayout(tools=tuple(tools), system=layout.system, project=layout.project)
+
+
+def is_looked_for(loading: ToolLoading) -> bool:
+    """Whether the model finds a tool by a request of its own."""
+    return bool(loading.search) and loading.strategy in ("deferred", "deferred_late", "fixed")
+
+
+def load(thread: ConversationThread, step: LoadTool, loading: ToolLoading, *, found: bool = False) -> bool:
+    """Bring a tool in; ``found`` by a call whose result it is. False where it is there already."""
+    if loading.strategy == "all" and _position(thread, step.name) is not None:
+        return False
+    if loading.strategy in ("rewrite", "all"):
         change(thread, Tools(insert=step.name, tokens=step.tokens, after=step.after))
-    elif loading.strategy == "fixed":
+        return True
+    if loading.strategy == "deferred_late" and (not len(thread.prompt) or thread.prompt[0].name != SCAFFOLDING):
+        # Nobody knows where it stands; that everything was lost says that it stands in front.
+        thread.insert("tools", PromptPart(SCAFFOLDING, loading.scaffolding), 0)
+    if found or loading.strategy == "fixed":
         thread.append("user", "tool_result", step.tokens, step.name)
     else:
         thread.flush()
-        late = loading.strategy == "deferred_late"
-        if late and (not len(thread.prompt) or thread.prompt[0].name != SCAFFOLDING):
-            # Nobody knows where it stands; that everything was lost says that it stands in front.
-            thread.insert("tools", PromptPart(SCAFFOLDING, loading.scaffolding), 0)
         thread.append("system", "tool_addition", step.tokens, step.name)
+    return True
 
 
 def change(thread: ConversationThread, step: Tools) -> None:

@@ -54,7 +54,6 @@ def test_a_good_one_is_accepted():
         ("trigger = 100_000", 'method = "quick"', 9, "harness.compaction.method: input should be", None),
         ('name = "claude-opus-4-8"', "", 2, "model.name: this key is missing", None),
         ("[model]", "[model", 2, "not TOML", None),
-        ('story = "A test."', "", None, "story: this key is missing", None),
         (
             '"claude-opus-4-8"',
             '"m"\nprovider = "acme"',

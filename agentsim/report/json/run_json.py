@@ -14,6 +14,7 @@ from agentsim.report.figures import exact, utc
 DOLLAR_DIGITS = 12
 TOKEN_DIGITS = 6
 SECOND_DIGITS = 9
+SHARE_DIGITS = 6
 
 
 def run_document(trials: Sequence[RepeatedTrial], story: str) -> dict[str, Any]:
@@ -44,6 +45,8 @@ def _trial(trial: RepeatedTrial) -> dict[str, Any]:
         "requests": account.total.requests,
         "cost": _estimate(trial.estimate(lambda one: one.total.known_cost), DOLLAR_DIGITS),
         "input_equivalents": _estimate(trial.estimate(lambda one: one.total.known_equivalents), TOKEN_DIGITS),
+        "hit_rate": _estimate(trial.hit_rate, SHARE_DIGITS),
+        "typical_task_seconds": _estimate(trial.task_time, SECOND_DIGITS),
         "totals": _sums(account.total),
         "purposes": {purpose: _sums(sums) for purpose, sums in account.purposes},
         "compactions": [_compaction(one) for one in account.compactions],

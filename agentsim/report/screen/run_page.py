@@ -17,6 +17,8 @@ from agentsim.report.verdict_words import PURPOSES
 if TYPE_CHECKING:
     from agentsim.diagnose import Diagnosis
 
+MILLION = 1_000_000
+
 TAIL_NEEDS = 20
 """Tasks or turns without which a 95 % tail means nothing."""
 
@@ -82,7 +84,8 @@ def _heading(paper: Paper, trials: Sequence[RepeatedTrial], story: str) -> None:
     requests = sum(account.total.requests for trial in trials for account in trial.accounts)
     parts.append(figures.plural(requests, "simulated request"))
     paper.paragraph((name, Style.STRONG), " · " + " · ".join(parts))
-    paper.paragraph((" ".join(story.split()), Style.FAINT), first=["  "], rest=["  "])
+    if story.strip():
+        paper.paragraph((" ".join(story.split()), Style.FAINT), first=["  "], rest=["  "])
     paper.line()
 
 
@@ -95,15 +98,16 @@ def _account(paper: Paper, trial: RepeatedTrial) -> None:
     equivalents = trial.estimate(lambda one: one.total.known_equivalents)
     said = f"{figures.equivalents(None if equivalents is None else equivalents.mean)} input equivalents{each}"
     lines.append(("cost", _cost(cost), said))
-    hit = figures.per_cent(total.read, total.total_input)
     lines.append(
         (
             "hit rate",
-            f"{hit} %",
-            f"{figures.count(total.read)} of {figures.count(total.total_input)} input tokens read",
+            f"{_hit_rate(trial)} %",
+            f"{figures.count(total.read)} of {figures.count(total.total_input)} input tokens read"
+            + (" in all runs; the rate is their mean" if len(trial.seeds) > 1 else ""),
         )
     )
-    lines.append(("time", *_spread_words(account.tasks, "start to completion", "task")))
+    amount, rest = _spread_words(account.tasks, "start to completion", "task")
+    lines.append(("time", amount if trial.task_time is None else _time(trial), rest))
     if account.turns:
         lines.append(("turns", *_spread_words(account.turns, "prompt to reply", "turn")))
     lines.append(("completed", f"{account.finished:,}", f"of {figures.plural(account.started, 'task')}"))
@@ -223,7 +227,6 @@ def _comparison(paper: Paper, trials: Sequence[RepeatedTrial]) -> None:
     for trial, cost in zip(trials, costs, strict=True):
         account = trial.whole
         total, runs = account.total, len(trial.seeds)
-        times = spread(account.tasks)
         style = Style.GOOD if cost is not None and cost.mean == least else Style.PLAIN
         price = account.cost_per_accepted
         rows.append(
@@ -233,11 +236,11 @@ def _comparison(paper: Paper, trials: Sequence[RepeatedTrial]) -> None:
                 figures.count(total.written // runs),
                 figures.count(total.read // runs),
                 figures.count(total.fresh // runs),
-                figures.per_cent(total.read, total.total_input),
+                _hit_rate(trial),
                 figures.equivalents(None if total.unpriced else _each(total.equivalents, runs)),
                 (_cost(cost, places), style),
                 *([_against(trial, trials[0], places)] if paired else []),
-                figures.UNKNOWN if times is None else figures.span(times.typical),
+                _time(trial),
                 figures.UNKNOWN if price is None else figures.money(price, places),
             ]
         )
@@ -313,6 +316,26 @@ def _cost(cost: Estimate | None, places: int | None = None) -> str:
     if cost.half is None:
         return text
     return f"{text} ± {figures.money(cost.half, places if places is not None else figures.places_for([cost.mean]))}"
+
+
+def _hit_rate(trial: RepeatedTrial) -> str:
+    """The share of the input that was read, in per cent: of one run, or the mean of several."""
+    found = trial.hit_rate
+    if found is None or found.half is None:
+        total = trial.whole.total
+        return figures.per_cent(total.read, total.total_input)
+    return f"{figures.per_cent(found.mean, MILLION)} ± {figures.per_cent(found.half, MILLION)}"
+
+
+def _time(trial: RepeatedTrial) -> str:
+    """How long a typical task takes: of one run, or the mean of several."""
+    found = trial.task_time
+    if found is None:
+        times = spread(trial.whole.tasks)
+        return figures.UNKNOWN if times is None else figures.span(times.typical)
+    return (
+        figures.span(found.mean) if found.half is None else f"{figures.span(found.mean)} ± {figures.span(found.half)}"
+    )
 
 
 def _money(sums: Sums, places: int) -> str:

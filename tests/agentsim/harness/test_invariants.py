@@ -16,7 +16,7 @@ from agentsim.cache.modeled_provider import ModeledProvider
 from agentsim.cache.simulate import replay, scan
 from agentsim.core.prompt import Breakpoint
 from agentsim.core.session import Request, Row, Session
-from agentsim.harness.agent_steps import ChangeSettings, Compact, FanOut, LoadTool, Restart, Step, Wait
+from agentsim.harness.agent_steps import ChangeSettings, Child, Compact, FanOut, LoadTool, Restart, Step, Wait
 from agentsim.harness.plan import (
     SECOND,
     CallStyle,
@@ -41,14 +41,20 @@ SIZES = st.integers(0, 40_000)
 
 HARNESSES = st.builds(
     Harness,
-    tools=st.builds(ToolLoading, strategy=st.sampled_from(["rewrite", "deferred", "deferred_late", "fixed"])),
+    tools=st.builds(
+        ToolLoading,
+        strategy=st.sampled_from(["rewrite", "deferred", "deferred_late", "fixed", "all"]),
+        search=st.sampled_from([0, 60]),
+    ),
     calls=st.builds(CallStyle, style=st.sampled_from(["parallel", "one_per_round", "script"])),
     fan_out=st.builds(
         FanOutStyle,
         fork=st.booleans(),
         mark=st.booleans(),
         wait=st.sampled_from(["none", "first_token", "end"]),
+        stagger=st.sampled_from([0, SECOND // 2]),
         limit=st.sampled_from([None, 1, 2]),
+        model=st.sampled_from([None, "claude-haiku-4-5"]),
     ),
     compaction=st.none()
     | st.builds(
@@ -57,10 +63,24 @@ HARNESSES = st.builds(
         trigger=st.just(60_000),
         keep=st.sampled_from([0, 5_000]),
         summary=st.just(Fixed(1_500)),
+        model=st.sampled_from([None, "claude-haiku-4-5"]),
     ),
     clearing=st.none() | st.builds(Clearing, trigger=st.just(40_000), keep=st.integers(0, 3), at_least=st.just(5_000)),
     keep_alive=st.none()
     | st.sampled_from(["keep-alive-steady", "keep-alive-priced"]).map(lambda p: KeepAlivePlan(preset=p)),
+)
+
+CHILDREN = st.builds(
+    Child,
+    own=st.integers(1, 500),
+    steps=st.lists(
+        st.just(tool_round())
+        | st.just(LoadTool(name="inside", tokens=300))
+        | st.integers(1, 3).map(lambda n: FanOut(children=(50,) * n, reply=90)),
+        max_size=2,
+    ).map(tuple),
+    reply=st.integers(1, 900),
+    model=st.sampled_from([None, "claude-sonnet-4-5"]),
 )
 
 FAILURES = st.none() | st.builds(
@@ -95,8 +115,8 @@ class Days(RuleBasedStateMachine):
         self.steps += [answer(), ask(size, pause=pause)]
         self.check()
 
-    @rule(children=st.lists(st.integers(1, 500), min_size=1, max_size=4), brief=SIZES)
-    def sends_subagents(self, children: list[int], brief: int) -> None:
+    @rule(children=st.lists(st.integers(1, 500) | CHILDREN, min_size=1, max_size=4), brief=SIZES)
+    def sends_subagents(self, children: list[int | Child], brief: int) -> None:
         step = FanOut(children=tuple(children), text=50, shared=(PromptPart("brief", brief),), rounds=(tool_round(),))
         self.steps.append(step)
         self.check()

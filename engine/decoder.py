@@ -9,6 +9,7 @@ import torch
 
 from agentsim.engine import row_arithmetic, weight_products
 from agentsim.engine.decoder_config import ModelConfig
+from agentsim.engine.few_bit_weights import FewBits, in_few_bits
 from agentsim.engine.forward_batch import Batch
 from agentsim.engine.kv_pages import KVPages, PageRoom
 from agentsim.engine.weights.weights import Weights, WeightsError, expected_shapes
@@ -18,11 +19,11 @@ from agentsim.kernels import rms_norm, rope, silu_mul, write_pages
 @dataclass(frozen=True, slots=True)
 class _Layer:
     attn_norm: torch.Tensor
-    qkv: torch.Tensor
-    o: torch.Tensor
+    qkv: torch.Tensor | FewBits
+    o: torch.Tensor | FewBits
     ffn_norm: torch.Tensor
-    gate_up: torch.Tensor
-    down: torch.Tensor
+    gate_up: torch.Tensor | FewBits
+    down: torch.Tensor | FewBits
 
 
 class Decoder:
@@ -30,7 +31,8 @@ class Decoder:
 
     ``row_by_row`` computes every token so that its bits do not depend on the batch it is in (see
     :mod:`agentsim.engine.row_arithmetic`): for small models and for checking, as it is many times slower.
-    ``kv_bits`` of 4 keeps keys and values in four bits. Raises ValueError for both together.
+    ``kv_bits`` of 4 keeps keys and values in four bits. ``few_bits`` multiplies few rows by weights in few bits (see
+    :mod:`agentsim.engine.few_bit_weights`): on a CPU alone. Raises ValueError for what does not go together.
     """
 
     def __init__(
@@ -41,20 +43,26 @@ class Decoder:
         *,
         row_by_row: bool = False,
         kv_bits: int | None = None,
+        few_bits: bool = False,
     ) -> None:
         if kv_bits not in (None, 4) or (kv_bits and row_by_row):
             raise ValueError(f"keys and values in {kv_bits} bits are not kept here, nor in fewer bits row by row")
+        if few_bits and (row_by_row or torch.device(device).type != "cpu" or dtype not in FEW_BITS_BESIDE):
+            raise ValueError(
+                "weights in few bits are multiplied on a CPU, beside float32 or bfloat16, and not row by row"
+            )
         self.config: ModelConfig = weights.config
         self.dtype = dtype
         self.device = torch.device(device)
         self.row_by_row = row_by_row
         self.kv_bits = kv_bits
-        self.identity = _identity(weights.identity, dtype, row_by_row, kv_bits)
+        self.identity = _identity(weights.identity, dtype, row_by_row, kv_bits, few_bits)
         """Differs wherever keys and values may differ: weights, precision, arithmetic. For keys of a prefix cache."""
         self._embed = _take(weights, "embed", dtype, self.device)
         self._norm = _take(weights, "norm", dtype, self.device)
-        self._head = self._embed if self.config.tied else _take(weights, "head", dtype, self.device)
-        self._layers = [_layer(weights, number, dtype, self.device) for number in range(self.config.layers)]
+        head = self._embed if self.config.tied else _take(weights, "head", dtype, self.device)
+        self._head = _few(weights, head, "embed" if self.config.tied else "head") if few_bits else head
+        self._layers = [_layer(weights, number, dtype, self.device, few_bits) for number in range(self.config.layers)]
         self._cos, self._sin = rotation(self.config, dtype, self.device)
         self._scale = self.config.head_dim**-0.5
 
@@ -68,8 +76,10 @@ class Decoder:
         if batch.longest > self.config.context:  # counted on the host: no device is waited for
             raise ValueError(f"position {batch.longest - 1} is beyond the context of {self.config.context}")
         hidden = self._hidden_by_row(batch, kv) if self.row_by_row else self._hidden(batch, kv)
-        multiply = row_arithmetic.linear if self.row_by_row else weight_products.linear
-        scores = multiply(hidden, self._head)
+        if self.row_by_row:
+            scores = row_arithmetic.linear(hidden, _whole(self._head))
+        else:
+            scores = weight_products.linear(hidden, self._head)
         return scores if self.dtype in (torch.float32, torch.float64) else scores.float()
 
     def _hidden(self, batch: Batch, kv: PageRoom) -> torch.Tensor:
@@ -120,7 +130,7 @@ class Decoder:
         count = batch.tokens.shape[0]
         x = self._embed[batch.tokens]
         for number, layer in enumerate(self._layers):
-            qkv = row_arithmetic.linear(row_arithmetic.rms_norm(x, layer.attn_norm, eps), layer.qkv).view(
+            qkv = row_arithmetic.linear(row_arithmetic.rms_norm(x, layer.attn_norm, eps), _whole(layer.qkv)).view(
                 count, -1, config.head_dim
             )
             qk = row_arithmetic.rope(
@@ -129,10 +139,10 @@ class Decoder:
             k_pages, v_pages = kv.k[number], kv.v[number]
             write_pages(qk[:, config.heads :], qkv[:, turned:], k_pages, v_pages, batch.slots)
             seen = row_arithmetic.attention(qk[:, : config.heads], k_pages, v_pages, batch, self._scale, config.window)
-            x = x + row_arithmetic.linear(seen.reshape(count, -1), layer.o)
-            gate_up = row_arithmetic.linear(row_arithmetic.rms_norm(x, layer.ffn_norm, eps), layer.gate_up)
+            x = x + row_arithmetic.linear(seen.reshape(count, -1), _whole(layer.o))
+            gate_up = row_arithmetic.linear(row_arithmetic.rms_norm(x, layer.ffn_norm, eps), _whole(layer.gate_up))
             x = x + row_arithmetic.linear(
-                row_arithmetic.silu_mul(gate_up[:, : config.ffn], gate_up[:, config.ffn :]), layer.down
+                row_arithmetic.silu_mul(gate_up[:, : config.ffn], gate_up[:, config.ffn :]), _whole(layer.down)
             )
         return row_arithmetic.rms_norm(x[batch.logits_at], self._norm, eps)
 
@@ -151,19 +161,35 @@ def rotation(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> t
     return angles.cos().to(device, kept), angles.sin().to(device, kept)
 
 
-def _layer(weights: Weights, number: int, dtype: torch.dtype, device: torch.device) -> _Layer:
+FEW_BITS_BESIDE = (torch.float32, torch.bfloat16)
+
+
+def _layer(weights: Weights, number: int, dtype: torch.dtype, device: torch.device, few_bits: bool) -> _Layer:
     def take(name: str) -> torch.Tensor:
         return _take(weights, f"layers.{number}.{name}", dtype, device)
+
+    def matrix(*names: str) -> torch.Tensor | FewBits:
+        full = torch.cat([take(name) for name in names]) if len(names) > 1 else take(names[0])
+        return _few(weights, full, *(f"layers.{number}.{name}" for name in names)) if few_bits else full
 
     # One product instead of three (and two): the input is read once, and a batch of one token is all overhead.
     return _Layer(
         attn_norm=take("attn_norm"),
-        qkv=torch.cat((take("q"), take("k"), take("v"))),
-        o=take("o"),
+        qkv=matrix("q", "k", "v"),
+        o=matrix("o"),
         ffn_norm=take("ffn_norm"),
-        gate_up=torch.cat((take("gate"), take("up"))),
-        down=take("down"),
+        gate_up=matrix("gate", "up"),
+        down=matrix("down"),
     )
+
+
+def _whole(matrix: torch.Tensor | FewBits) -> torch.Tensor:
+    assert isinstance(matrix, torch.Tensor), "row by row, no weights are in few bits"
+    return matrix
+
+
+def _few(weights: Weights, full: torch.Tensor, *names: str) -> FewBits:
+    return in_few_bits(full, [weights.levels[name]() if name in weights.levels else None for name in names])
 
 
 def _take(weights: Weights, name: str, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -176,6 +202,7 @@ def _take(weights: Weights, name: str, dtype: torch.dtype, device: torch.device)
     return tensor.to(device, dtype).contiguous()
 
 
-def _identity(weights: bytes, dtype: torch.dtype, row_by_row: bool, kv_bits: int | None) -> bytes:
+def _identity(weights: bytes, dtype: torch.dtype, row_by_row: bool, kv_bits: int | None, few_bits: bool) -> bytes:
     how = f"{dtype}, {'row by row' if row_by_row else 'batched'}" + (f", K/V in {kv_bits} bits" if kv_bits else "")
+    how += ", few rows by weights in few bits" if few_bits else ""
     return hashlib.blake2b(weights + how.encode(), digest_size=32, person=b"model").digest()

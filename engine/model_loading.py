@@ -57,18 +57,20 @@ def load(
     threads: int | None = None,
     device: str | None = None,
     kv_bits: int | None = None,
+    few_bits: bool = False,
 ) -> Loaded:
     """The model that is meant: ``None`` for the installed one, ``tiny`` for the seeded one, or a file or folder.
 
     ``threads`` is how many torch computes with; ``None`` takes what fits the machine now (see
     agentsim.engine.torch_threads). Without ``device`` a CUDA device is used where there is one; without ``precision``
-    that is bfloat16 there, and float32 on a CPU. ``kv_bits`` of 4 keeps keys and values in four bits. Raises
+    that is bfloat16 there, and float32 on a CPU. ``kv_bits`` of 4 keeps keys and values in four bits; ``few_bits``
+    generates with weights in few bits (see agentsim.engine.few_bit_weights). Raises
     agentsim.engine.weights.weights.WeightsError.
     """
     chosen = use_threads(threads).count
     place = device or ("cuda" if torch.cuda.is_available() else "cpu")
     dtype = DTYPES[precision or usual_precision(place)]
-    model = Decoder(load_weights(named), dtype, place, kv_bits=kv_bits)
+    model = Decoder(load_weights(named), dtype, place, kv_bits=kv_bits, few_bits=few_bits)
     if named == TINY_NAME:
         return Loaded(model, ByteTokens(), marks=False, threads=chosen)
     path = find_model(named)

@@ -11,7 +11,9 @@ from typing import Any
 import torch
 
 from agentsim.engine.decoder_config import ModelConfig
+from agentsim.engine.few_bit_weights import FourBitLevels
 from agentsim.engine.weights.gguf_file import GGUFFile, TensorPlace, open_gguf
+from agentsim.engine.weights.gguf_levels import four_bit_levels
 from agentsim.engine.weights.weights import LazyTensors, Weights, WeightsError, identity_of
 
 _WHOLE = {"embed": "token_embd.weight", "norm": "output_norm.weight", "head": "output.weight"}
@@ -49,7 +51,12 @@ def load_gguf(path: Path) -> Weights:
     for name, place in places.items():
         _size(file, place)  # now, so that an unsupported format is told before any work is done
         readers[name] = partial(read_tensor, file, place)
-    return Weights(config, LazyTensors(readers), identity_of(config, file.data))
+    levels = {name: partial(_levels, file, place) for name, place in places.items()}
+    return Weights(config, LazyTensors(readers), identity_of(config, file.data), levels)
+
+
+def _levels(file: GGUFFile, place: TensorPlace) -> FourBitLevels | None:
+    return four_bit_levels(file.bytes_of(place, _size(file, place)), place.format, place.shape)
 
 
 def read_tensor(file: GGUFFile, place: TensorPlace) -> torch.Tensor:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
 from agentsim.engine.decoder_config import ModelConfig
+from agentsim.engine.few_bit_weights import FourBitLevels
 from agentsim.engine.weights.weights_error import WeightsError
 
 __all__ = ["LazyTensors", "Weights", "WeightsError", "expected_shapes", "identity_of"]
@@ -27,6 +28,8 @@ class Weights:
     config: ModelConfig
     tensors: Mapping[str, torch.Tensor]
     identity: bytes
+    levels: Mapping[str, Callable[[], FourBitLevels | None]] = field(default_factory=dict)
+    """By name, what reads a matrix as the four-bit levels of its file."""
 
 
 def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from benchmarks.verdicts.benchmark_run import Outcome, run, write_failures
-from benchmarks.verdicts.result_tables import page
+from benchmarks.verdicts.peers.peer_comparison import compare
+from benchmarks.verdicts.result_tables import page, peer_page
 from benchmarks.verdicts.session_living import orders
 
 QUICK, FULL = 700, 3_500
@@ -26,20 +27,28 @@ def main(arguments: list[str] | None = None) -> int:
         "--failures", type=Path, metavar="FILE", help="write failing rows there, and their files beside"
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
+    parser.add_argument("--peers", type=Path, metavar="BIN", help="compare with the programs of this folder instead")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the tables there too, as Markdown")
     asked = parser.parse_args(arguments)
     count = QUICK if asked.quick else asked.sessions
     began = time.monotonic()
+    if asked.peers:
+        board = compare(asked.peers, count, asked.seed)
+        return _show(peer_page(board, asked.seed, count), asked.page)
     todo = list(orders(count, asked.seed, asked.only))
     keep = asked.failures.with_suffix("") if asked.failures else None
     outcome = _all(todo, keep, tuple(asked.form), asked.jobs)
     text = page(outcome, asked.seed, time.monotonic() - began)
-    print(text)
     if asked.failures:
         asked.failures.parent.mkdir(parents=True, exist_ok=True)
         write_failures(asked.failures, outcome.failures)
-    if asked.page:
-        asked.page.write_text(text + "\n", encoding="utf-8")
+    return _show(text, asked.page)
+
+
+def _show(text: str, page: Path | None) -> int:
+    print(text)
+    if page:
+        page.write_text(text + "\n", encoding="utf-8")
     return 0
 
 

@@ -11,10 +11,15 @@ from benchmarks.verdicts.verdict_scores import Said
 
 
 def judge(path: Path) -> list[tuple[str, Said]]:
-    """The verdicts on all sessions of a file, each with its request's id. Judged blind: without the provider's word."""
+    """The verdicts on all sessions of a file, each with its request's id. Judged blind: without the provider's word.
+    None at all for a file that cannot be read."""
     found: list[tuple[str, Said]] = []
     problems: list[Problem] = []
-    for session in read([str(path)], problems):
+    try:
+        sessions = list(read([str(path)], problems))
+    except OSError:
+        return found
+    for session in sessions:
         diagnosis = diagnose(session, use_provider_diagnosis=False)
         for verdict in diagnosis.verdicts:
             said = Said(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.verdicts.benchmark_run import Outcome
+from benchmarks.verdicts.peers.peer_comparison import OURS, ahead_of_us
 from benchmarks.verdicts.verdict_scores import Board, Score
 
 FAMILIES = {"breakpoints": ("claude", "gpt-5.6"), "automatic": ("openai", "deepseek", "codex")}
@@ -48,6 +49,20 @@ def _sums(score: Score) -> tuple[str, ...]:
     close = _percent(score.close / score.sized) if score.sized else "–"
     above = _percent(score.above / score.sized) if score.sized else "–"
     return (f"{score.losses:,}", *shares, f"{score.healthy:,}", str(score.grades["alarm"]), close, above)
+
+
+def peer_page(board: Board, seed: int, sessions: int) -> str:
+    """Ours and others on the same files."""
+    head = ("evidence", "program", "losses", "right %", "coarse %", "named %", "open %", "wrong %", "missed %", "healthy")
+    rows = []
+    for form in board.forms():
+        programs = sorted({program for _, program, of in board.scores if of == form}, key=lambda name: (name != OURS, name))
+        for program in programs:
+            score = board.total(form, (program,))
+            rows.append((f"`{form}`", program, *_sums(score)[:9]))
+    ahead = [f"`{form}` {cell}: {program}" for cell, program, form in ahead_of_us(board)]
+    told = "No program is ahead in any cell." if not ahead else "Ahead of us: " + "; ".join(ahead) + "."
+    return "\n\n".join((f"Seed {seed}: {sessions:,} heavy sessions.", _table((*head, "alarms"), rows), told))
 
 
 def _by_cell(board: Board) -> str:

@@ -40,6 +40,8 @@ class Order:
     family: str
     number: int
     seed: int
+    heavy: bool = False
+    """With as much tools and system text as real harnesses have: tens of thousands of tokens."""
 
     @property
     def id(self) -> str:
@@ -47,7 +49,7 @@ class Order:
         return f"{self.cell.name}.{self.family}.{self.number}".replace(":", "-").replace("+", "-and-")
 
 
-def orders(count: int, seed: int, only: str | None = None) -> Iterator[Order]:
+def orders(count: int, seed: int, only: str | None = None, *, heavy: bool = False) -> Iterator[Order]:
     """So many sessions, every cell in each of its families by turns. ``only`` is the beginning of a cell's name, and of
     a family's behind ``@``."""
     name, _, family = (only or "").partition("@")
@@ -65,7 +67,7 @@ def orders(count: int, seed: int, only: str | None = None) -> Iterator[Order]:
     for number in range(count):
         cell, of = places[number % len(places)]
         at = counts[cell.name, of] = counts.get((cell.name, of), -1) + 1
-        yield Order(cell, of, at, seed)
+        yield Order(cell, of, at, seed, heavy)
 
 
 def live(order: Order, *, shipped_only: bool = False) -> Life:
@@ -77,6 +79,9 @@ def live(order: Order, *, shipped_only: bool = False) -> Life:
     rules = rng.choice(fitting)
     life = Life(order.id, order.cell.name, order.family, rules)
     agent = Agent(life, _world(rules, rng), rng, _begin(order, rng), Content(rng, shipped_only=shipped_only))
+    if order.heavy:
+        agent.system[-1] += "\n" + agent.content.text(14_000)
+        agent.words = (600, 1_800)
     if rules.matching == "breakpoint" and rng.random() < 0.4 and order.cell.name != "lookback":
         agent.marked = with_previous
     if rules.matching == "implicit":

@@ -96,12 +96,13 @@ class Agent:
         self.since: list[tuple[str, str]] = []
         self.thinks = False
         self.head_is_warm = False
+        self.words = (60, 320) if self.rules.step <= 128 else (300, 700)
         self.life.lanes.setdefault("main", None)
         self._last: dict[str, LivedCall] = {}
 
     def reply(self, calls: int = 1, *, words: tuple[int, int] | None = None) -> None:
         """The model answers with tool calls, and their results come: longer ones where steps of reads are wide."""
-        words = words or ((60, 320) if self.rules.step <= 128 else (300, 700))
+        words = words or self.words
         content, rng = self.content, self.rng
         said: list[Json] = []
         if self.thinks:

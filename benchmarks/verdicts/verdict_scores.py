@@ -39,6 +39,8 @@ class Said:
     alternatives: tuple[str, ...] = ()
     lost: int | None = None
     evidence: str | None = None
+    also: tuple[str, ...] = ()
+    """Causes that are asserted beside it, where a word of a peer covers several of ours."""
 
 
 def grade(truth: Truth, said: Said | None, form: str) -> Grade | None:
@@ -53,9 +55,10 @@ def grade(truth: Truth, said: Said | None, form: str) -> Grade | None:
         return _grade_informed(truth, said, form)
     if said.kind != "miss":
         return "right" if said.cause in truth.right and said.lost else "missed"
-    if said.cause in truth.right:
-        return "right"
-    if said.cause in truth.coarse and _may_be_coarse(truth, form):
+    stated = {said.cause, *said.also}
+    if stated & {*truth.right}:
+        return "coarse" if said.also and BLIND_TO[form] else "right"
+    if stated & {*truth.coarse} and _may_be_coarse(truth, form):
         return "coarse"
     if said.asserted and said.evidence == "proved":
         return "wrong"

@@ -55,11 +55,11 @@ def orders(count: int, seed: int, only: str | None = None, *, heavy: bool = Fals
     name, _, family = (only or "").partition("@")
     places = [
         (cell, of)
+        for turn in range(max(WEIGHTS.values()))
         for cell in CELLS.values()
         if cell.name.startswith(name)
         for of in cell.families
-        if of.startswith(family)
-        for _ in range(WEIGHTS[of])
+        if of.startswith(family) and turn < WEIGHTS[of]
     ]
     if not places:
         raise ValueError(f"no cell begins with {only!r}")

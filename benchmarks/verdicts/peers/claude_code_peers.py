@@ -165,10 +165,10 @@ def _claudeglass(program: Path, asked: Asked) -> Verdicts:
         text = output_of(program.parent / "python", "-c", _GLASS, root, home=Path(scratch))
     found: Verdicts = {}
     for line in text.splitlines():
-        at, signature, _ = json.loads(line)
+        turn, signature, _ = json.loads(line)
         codes = _GLASS_CAUSES.get(signature)
-        if at < len(asked.calls):
-            found[asked.calls[at].id] = claims(codes) if codes is not None else leaves_open()
+        if 0 < turn <= len(asked.calls):
+            found[asked.calls[turn - 1].id] = claims(codes) if codes is not None else leaves_open()
     return found
 
 

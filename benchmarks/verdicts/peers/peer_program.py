@@ -54,7 +54,7 @@ def leaves_open(*named: str) -> Said:
     return Said("miss", "AS902", False, named)
 
 
-def output_of(*command: str | Path, home: Path | None = None) -> str:
+def output_of(*command: str | Path, home: Path | None = None, seconds: float = 60) -> str:
     """What a program prints; empty where it fails. It is given a home of its own, so that it finds no real logs."""
     environment = {**os.environ, "TZ": "UTC", "NO_COLOR": "1", "COLUMNS": "400"}
     environment.pop("PYTHONPATH", None)
@@ -62,7 +62,7 @@ def output_of(*command: str | Path, home: Path | None = None) -> str:
         environment["HOME"] = str(home)
     words = [str(word) for word in command]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=environment, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=seconds, env=environment, check=False)
     except subprocess.TimeoutExpired:
         return ""
     return done.stdout

@@ -28,13 +28,15 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--peers", type=Path, metavar="BIN", help="compare with the programs of this folder instead")
-    parser.add_argument("--page", type=Path, metavar="FILE", help="write the tables there too, as Markdown")
+    parser.add_argument(
+        "--page", type=Path, metavar="FILE", help="write the tables into this page too, between its marks"
+    )
     asked = parser.parse_args(arguments)
     count = QUICK if asked.quick else asked.sessions
     began = time.monotonic()
     if asked.peers:
         board = compare(asked.peers, count, asked.seed)
-        return _show(peer_page(board, asked.seed, count), asked.page)
+        return _show(peer_page(board, asked.seed, count), asked.page, "peers")
     todo = list(orders(count, asked.seed, asked.only))
     keep = asked.failures.with_suffix("") if asked.failures else None
     outcome = _all(todo, keep, tuple(asked.form), asked.jobs)
@@ -42,14 +44,25 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.failures:
         asked.failures.parent.mkdir(parents=True, exist_ok=True)
         write_failures(asked.failures, outcome.failures)
-    return _show(text, asked.page)
+    return _show(text, asked.page, "verdicts")
 
 
-def _show(text: str, page: Path | None) -> int:
+def _show(text: str, page: Path | None, name: str) -> int:
     print(text)
     if page:
-        page.write_text(text + "\n", encoding="utf-8")
+        old = page.read_text(encoding="utf-8")
+        page.write_text(between_marks(old, text, name), encoding="utf-8")
     return 0
+
+
+def between_marks(page: str, text: str, name: str) -> str:
+    """The page with this text between its marks of that name. Raises ValueError where it has none."""
+    first, last = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    before, found, rest = page.partition(first)
+    _, closed, after = rest.partition(last)
+    if not found or not closed:
+        raise ValueError(f"no {first.strip()} … {last} in the page")
+    return f"{before}{first}\n{text}\n\n{last}{after}"
 
 
 def _all(todo: list, keep: Path | None, forms: tuple[str, ...], jobs: int) -> Outcome:  # type: ignore[type-arg]

@@ -125,10 +125,12 @@ def history_truncated(a: Agent) -> None:
 
 @cell("history-cleared")
 def history_cleared(a: Agent) -> None:
-    """Old tool results are replaced by a notice."""
+    """Old tool results are replaced by a notice; half the harnesses write that down."""
     a.warm(a.rng.randrange(3, 6))
     for result in _old_results(a)[: a.rng.randrange(1, 3)]:
         result["content"] = NOTICE
+    if a.rng.random() < 0.5:
+        a.since.append(("clearing", ""))
     a.step(loss("history-cleared", ("AS122",), "messages"))
     a.go_on()
 

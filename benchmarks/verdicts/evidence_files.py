@@ -130,9 +130,10 @@ def _trace(life: Life, known: str) -> Lines:
         header["harness"] = "codex"
     rows: Lines = [header]
     for call in calls:
-        if any(kind == "compaction" for kind, _ in call.since):
-            event = {"record": "event", "kind": "compaction", "time": f"{call.start:.3f}", "lane": call.lane}
-            rows.append(event | {"before": call.id})
+        for kind, _ in call.since:
+            if kind in ("compaction", "clearing"):
+                event = {"record": "event", "kind": kind, "time": f"{call.start:.3f}", "lane": call.lane}
+                rows.append(event | {"before": call.id})
         rows.append(_request(call, known))
     return rows
 

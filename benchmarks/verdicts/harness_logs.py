@@ -79,6 +79,9 @@ class ClaudeCodeLog:
                 added, removed = (names, []) if kind == "tools_added" else ([], names)
                 attachment = {"type": "deferred_tools_delta", "addedNames": added, "removedNames": removed}
                 parent = self._add(call, "attachment", at, parent, attachment=attachment)
+            elif kind == "clearing":
+                trimmed = {"subtype": "microcompact_boundary", "content": "Context microcompacted"}
+                parent = self._add(call, "system", at, parent, **trimmed)
         if compacted:
             boundary = {
                 "subtype": "compact_boundary",

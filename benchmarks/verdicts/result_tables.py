@@ -8,6 +8,7 @@ from benchmarks.verdicts.benchmark_run import Outcome
 from benchmarks.verdicts.peers.peer_comparison import OURS, ahead_of_us
 from benchmarks.verdicts.verdict_scores import Board, Score
 
+GRADES = ("right", "coarse", "named", "open", "wrong", "missed")
 FAMILIES = {"breakpoints": ("claude", "gpt-5.6"), "automatic": ("openai", "deepseek", "codex")}
 
 
@@ -33,8 +34,8 @@ def _percent(share: float) -> str:
 
 
 def _by_form(board: Board) -> str:
-    head = ("evidence", "cache", "losses", "right %", "coarse %", "named %", "open %", "wrong %", "missed %")
-    columns = (*head, "healthy", "alarms", "size right %", "size too large %")
+    columns = ("evidence", "cache", "losses", *(f"{name} %" for name in GRADES), "healthy", "alarms")
+    columns = (*columns, "size right %", "size too large %")
     rows = []
     for form in board.forms():
         for cache, families in FAMILIES.items():
@@ -45,7 +46,7 @@ def _by_form(board: Board) -> str:
 
 
 def _sums(score: Score) -> tuple[str, ...]:
-    shares = (_percent(score.share(name)) for name in ("right", "coarse", "named", "open", "wrong", "missed"))
+    shares = (_percent(score.share(name)) for name in GRADES)
     close = _percent(score.close / score.sized) if score.sized else "–"
     above = _percent(score.above / score.sized) if score.sized else "–"
     return (f"{score.losses:,}", *shares, f"{score.healthy:,}", str(score.grades["alarm"]), close, above)
@@ -53,16 +54,17 @@ def _sums(score: Score) -> tuple[str, ...]:
 
 def peer_page(board: Board, seed: int, sessions: int) -> str:
     """Ours and others on the same files."""
-    head = ("evidence", "program", "losses", "right %", "coarse %", "named %", "open %", "wrong %", "missed %", "healthy")
+    head = ("evidence", "program", "losses", *(f"{name} %" for name in GRADES), "healthy", "alarms")
     rows = []
     for form in board.forms():
-        programs = sorted({program for _, program, of in board.scores if of == form}, key=lambda name: (name != OURS, name))
+        present = {program for _, program, of in board.scores if of == form}
+        programs = sorted(present, key=lambda name: (name != OURS, name))
         for program in programs:
             score = board.total(form, (program,))
             rows.append((f"`{form}`", program, *_sums(score)[:9]))
     ahead = [f"`{form}` {cell}: {program}" for cell, program, form in ahead_of_us(board)]
     told = "No program is ahead in any cell." if not ahead else "Ahead of us: " + "; ".join(ahead) + "."
-    return "\n\n".join((f"Seed {seed}: {sessions:,} heavy sessions.", _table((*head, "alarms"), rows), told))
+    return "\n\n".join((f"Seed {seed}: {sessions:,} heavy sessions.", _table(head, rows), told))
 
 
 def _by_cell(board: Board) -> str:

@@ -29,6 +29,8 @@ MODELS: dict[str, tuple[ModelRules, ...]] = {
     "gpt-5.6": (GPT_56,),
     "codex": (CODEX,),
 }
+HEAVY_EACH = 6
+"""Of so many sessions of a cell and family one is heavy."""
 WEIGHTS = {"claude": 3, "openai": 2, "deepseek": 1, "gpt-5.6": 1, "codex": 1}
 
 
@@ -67,7 +69,7 @@ def orders(count: int, seed: int, only: str | None = None, *, heavy: bool = Fals
     for number in range(count):
         cell, of = places[number % len(places)]
         at = counts[cell.name, of] = counts.get((cell.name, of), -1) + 1
-        yield Order(cell, of, at, seed, heavy)
+        yield Order(cell, of, at, seed, heavy or at % HEAVY_EACH == HEAVY_EACH - 1)
 
 
 def live(order: Order, *, shipped_only: bool = False) -> Life:

@@ -18,7 +18,7 @@ from benchmarks.verdicts.breakpoint_world import Billed, BreakpointWorld, Sent
 from benchmarks.verdicts.documented_rules import CODEX, DEEPSEEK, GPT_54, OPUS_48, SONNET_5, SONNET_46, ModelRules
 from benchmarks.verdicts.made_content import Content
 from benchmarks.verdicts.session_truth import Truth
-from benchmarks.verdicts.wire_positions import Json, Position, positions_of
+from benchmarks.verdicts.wire_positions import Json, Position, count_tokens, positions_of
 from benchmarks.verdicts.wire_writing import write_body
 
 SWITCHES: dict[str, tuple[ModelRules, ...]] = {
@@ -80,6 +80,8 @@ class Agent:
         self.rules = life.rules
         self.tools: list[Json] = [content.tool(words=rng.randrange(40, 110)) for _ in range(rng.randrange(4, 9))]
         self.system: list[str] = [content.text(rng.randrange(120, 200)), content.text(rng.randrange(300, 700))]
+        while self._head() < 1.2 * self.rules.minimum:
+            self.system[-1] += content.text(150)
         self.messages: list[Json] = [
             {"role": "user", "content": [{"type": "text", "text": content.text(rng.randrange(150, 400))}]}
         ]
@@ -99,6 +101,12 @@ class Agent:
         self.words = (60, 320) if self.rules.step <= 128 else (300, 700)
         self.life.lanes.setdefault("main", None)
         self._last: dict[str, LivedCall] = {}
+
+    def _head(self) -> int:
+        """Tokens of tools and system text. They have to be enough for an entry of their own: a change of settings that
+        keeps them would look like the loss of everything otherwise."""
+        texts = [tool["description"] for tool in self.tools] + self.system
+        return sum(count_tokens(text) for text in texts)
 
     def reply(self, calls: int = 1, *, words: tuple[int, int] | None = None) -> None:
         """The model answers with tool calls, and their results come: longer ones where steps of reads are wide."""

@@ -188,4 +188,3 @@ CLAUDE_CODE_PEERS = (
     PeerProgram("claude-cache-audit", "claude-code", _claude_cache_audit),
 )
 """Programs that read the logs of Claude Code."""
-

@@ -48,9 +48,7 @@ def _asked(peer: PeerProgram, program: Path, path: Path, calls: list[LivedCall])
     return peer.explain(program, Asked(path, calls))
 
 
-def _add(
-    board: Board, cell: str, program: str, form: str, calls: list[LivedCall], said: dict[str, Said]
-) -> None:
+def _add(board: Board, cell: str, program: str, form: str, calls: list[LivedCall], said: dict[str, Said]) -> None:
     score = board.of(cell, program, form)
     for call in calls:
         if call.truth.outcome in ("loss", "healthy", "first"):

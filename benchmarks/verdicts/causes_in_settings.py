@@ -99,15 +99,16 @@ def citations(a: Agent) -> None:
     a.go_on()
 
 
-@cell("output-format", (OPENAI,), models=(GPT_54,))
+@cell("output-format", (OPENAI, IMPLICIT))
 def output_format(a: Agent) -> None:
+    """A schema for the answer, which is rendered in front of everything."""
     a.warm()
-    a.settings["response_format"] = {"type": "json_object"}
+    a.settings["text_format"] = {"type": "object", "properties": {"answer": {"type": "string"}}}
     a.step(loss("output-format", ("AS407",)))
     a.go_on()
 
 
-@cell("verbosity", (OPENAI, IMPLICIT))
+@cell("verbosity", (IMPLICIT,))
 def verbosity(a: Agent) -> None:
     a.settings["verbosity"] = "low"
     a.warm()

@@ -62,8 +62,13 @@ def peer_page(board: Board, seed: int, sessions: int) -> str:
         for program in programs:
             score = board.total(form, (program,))
             rows.append((f"`{form}`", program, *_sums(score)[:9]))
-    ahead = [f"`{form}` {cell}: {program}" for cell, program, form in ahead_of_us(board)]
-    told = "No program is ahead in any cell." if not ahead else "Ahead of us: " + "; ".join(ahead) + "."
+    ahead: dict[tuple[str, str], list[str]] = {}
+    for cell, program, form in ahead_of_us(board):
+        ahead.setdefault((program, form), []).append(cell)
+    told = "No program is ahead in any cell."
+    if ahead:
+        lines = [f"- `{form}`, {program}: {', '.join(cells)}" for (program, form), cells in ahead.items()]
+        told = "\n".join(("Right more often than agentsim is right or names the cause:", "", *lines))
     return "\n\n".join((f"Seed {seed}: {sessions:,} heavy sessions.", _table(head, rows), told))
 
 

@@ -64,6 +64,9 @@ def _chat(agent: Agent) -> Json:
     effort = body.pop("effort", None)
     if effort is not None:
         body["reasoning_effort"] = effort
+    schema = body.pop("text_format", None)
+    if schema is not None:
+        body["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
     if agent.tools:
         body["tools"] = [{"type": "function", "function": _function(tool)} for tool in agent.tools]
     messages: list[Json] = [{"role": "system", "content": "\n\n".join(agent.system)}] if agent.system else []
@@ -128,9 +131,10 @@ def _responses(agent: Agent) -> Json:
     effort = settings.pop("effort", None)
     if effort is not None:
         body["reasoning"] = {"effort": effort}
-    verbosity = settings.pop("verbosity", None)
-    if verbosity is not None:
-        body["text"] = {"verbosity": verbosity}
+    text = {"verbosity": settings.pop("verbosity", None)}
+    schema = settings.pop("text_format", None)
+    text["format"] = None if schema is None else {"type": "json_schema", "name": "answer", "schema": schema}
+    body |= {"text": stated} if (stated := {key: value for key, value in text.items() if value is not None}) else {}
     body.update(settings)
     if agent.tools:
         body["tools"] = [{"type": "function", **_function(tool)} for tool in agent.tools]

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from benchmarks.verdicts.benchmark_run import forms_of, run, write_form
+from benchmarks.verdicts.benchmark_run import by_call, forms_of, run, write_form
 from benchmarks.verdicts.cell_registry import CELLS
+from benchmarks.verdicts.judged_by_agentsim import judge
 from benchmarks.verdicts.session_living import Order, live, orders
 from benchmarks.verdicts.simulated_agent import Life
 
 PLACES = [(cell.name, family) for cell in CELLS.values() for family in cell.families]
-CONTENTFUL = ("healthy", "first")
 
 
 def lived(name: str, family: str, number: int = 0) -> Life:
@@ -21,7 +21,7 @@ def lived(name: str, family: str, number: int = 0) -> Life:
 
 @pytest.mark.parametrize(("name", "family"), PLACES, ids=lambda value: str(value))
 def test_a_cell_lives_as_its_truth_says(name: str, family: str) -> None:
-    for number in range(3):
+    for number in range(2):
         life = lived(name, family, number)
         told = [call for call in life.calls if call.truth.cell == name and call.truth.outcome != "free"]
         assert told or name == "healthy:plain"
@@ -73,13 +73,12 @@ def test_no_log_holds_the_truth_or_a_hidden_fact(name: str, family: str, tmp_pat
 def test_every_row_of_a_log_is_found_again(tmp_path) -> None:
     """The reader loses no row: a verdict is there for each call that was written."""
     seen: dict[str, int] = {}
-    from benchmarks.verdicts.benchmark_run import by_call
-    from benchmarks.verdicts.judged_by_agentsim import judge
 
-    for order in orders(90, 5):
+    for order in [*orders(204, 5)][::4]:
         life = live(order, shipped_only=True)
-        ids = [call.id for call in sorted(life.logged(), key=lambda call: call.start)]
+        calls = sorted(life.logged(), key=lambda call: call.start)
         for form in forms_of(life, order.cell.unseen):
+            ids = [call.id for call in calls if form != "claude-code" or call.purpose != "summary"]
             said = by_call(ids, judge(write_form(life, form, tmp_path)))
             assert said.keys() == set(ids), (life.id, form)
             seen[form] = seen.get(form, 0) + 1

@@ -2,23 +2,34 @@
 
 python -m benchmarks.kernels            the formulas' table; on a GPU each kernel beside PyTorch's own, too
 python -m benchmarks.kernels --tune     on a GPU: other tiles of the attention kernels, the fastest first
+python -m benchmarks.kernels --compile  no GPU: every kernel of the cases compiled for sm_80, sm_90 and sm_100, with its
+                                        registers, spills, shared memory and occupancy (``--tune``: all tiles instead)
+python -m benchmarks.kernels --case int4 --case 'over 32'   only the cases whose line has one of these words
 
-The rates are measured in the same run: a large copy for memory, a large bfloat16 product for arithmetic. Times are
-medians with the 20th and 80th percentile, the second-level cache flushed before each run; rivals run in turn, and each
-pair twice, the other one first the second time. Without a GPU nothing is timed.
+Each case is printed when it is done and kept in a file; the next run goes on behind it (``--again`` begins anew). What
+is to be timed is compiled before, by all processors at once. The rates are measured in the same run: a large copy for
+memory, a large bfloat16 product for arithmetic. Times are medians with the 20th and 80th percentile, the second-level
+cache flushed before each run; rivals run in turn, and each pair twice, the other one first the second time. Without a
+GPU nothing is timed.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from benchmarks.kernel_results import Results
 from benchmarks.measure import markdown
+
+if TYPE_CHECKING:
+    from agentsim.kernels.tile_sizes import Tile
 
 
 class Work(NamedTuple):
@@ -111,6 +122,11 @@ class Case:
     keys: int = 0
 
     @property
+    def line(self) -> str:
+        """By which it is chosen, and kept."""
+        return f"{self.kernel} {self.shape}"
+
+    @property
     def intensity(self) -> float:
         """Operations for each byte."""
         return self.work.flops / self.work.bytes
@@ -149,11 +165,11 @@ def cases() -> Iterator[Case]:
     yield Case("sample", f"64 × {VOCABULARY:,}, greedy", sample(64, VOCABULARY), queries=64)
 
 
-def formulas() -> str:
+def formulas(chosen: Iterable[Case]) -> str:
     """The table that needs no device."""
     rows = [
         [case.kernel, case.shape, f"{case.work.bytes:,}", f"{case.work.flops:,}", f"{case.intensity:.1f}"]
-        for case in cases()
+        for case in chosen
     ]
     return markdown(rows, ["kernel", "shape", "bytes", "operations", "operations a byte"])
 
@@ -166,11 +182,11 @@ class Time(NamedTuple):
     high: float
 
 
-def timed(call: Callable[[], object]) -> Time:
-    """One call's time on the device."""
+def timed(call: Callable[[], object], rep: int = 300) -> Time:
+    """One call's time on the device; ``rep`` milliseconds of runs."""
     from triton.testing import do_bench
 
-    return Time(*do_bench(call, warmup=50, rep=300, quantiles=[0.5, 0.2, 0.8]))
+    return Time(*do_bench(call, warmup=min(50, rep // 4), rep=rep, quantiles=[0.5, 0.2, 0.8]))
 
 
 def rates() -> tuple[float, float]:
@@ -186,16 +202,22 @@ def rates() -> tuple[float, float]:
     return copy, product
 
 
-def calls(case: Case) -> dict[str, Callable[..., Any]]:
-    """Ours, and what PyTorch has for the same: attention on keys that lie together, as it has no pages."""
+def calls(case: Case, device: str = "cuda") -> dict[str, Callable[..., Any]]:
+    """Ours, and what PyTorch has for the same: attention on keys that lie together, as it has no pages. On the device
+    ``meta`` nothing is allocated, for compiling alone."""
     import torch
 
     from agentsim.kernels.kernel_dispatch import implementation
 
-    generator = torch.Generator("cuda").manual_seed(0)
+    generator = torch.Generator(device).manual_seed(0) if device != "meta" else None
 
     def random(*shape: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
-        return torch.randn(shape, generator=generator, dtype=dtype, device="cuda")
+        if device == "meta":
+            return torch.empty(shape, dtype=dtype, device=device)
+        return torch.randn(shape, generator=generator, dtype=dtype, device=device)
+
+    def shuffled(count: int) -> torch.Tensor:
+        return torch.arange(count, device=device) if device == "meta" else torch.randperm(count, device=device)
 
     def ours(*arguments: Any, **named: Any) -> Callable[..., Any]:
         return lambda **more: implementation(case.kernel, "triton")(*arguments, **named, **more)
@@ -207,16 +229,18 @@ def calls(case: Case) -> dict[str, Callable[..., Any]]:
     if case.kernel.startswith("paged_attention"):
         columns = case.keys // PAGE
         pages = case.sequences * columns
-        tables = torch.randperm(pages, device="cuda").view(case.sequences, columns).int()
-        starts = torch.arange(case.sequences + 1, device="cuda", dtype=torch.int32) * case.queries
-        lengths = torch.full((case.sequences,), case.keys, device="cuda", dtype=torch.int32)
+        tables = shuffled(pages).view(case.sequences, columns).int()
+        starts = torch.arange(case.sequences + 1, device=device, dtype=torch.int32) * case.queries
+        lengths = torch.full((case.sequences,), case.keys, device=device, dtype=torch.int32)
         q = random(case.sequences * case.queries, HEADS, SIZE)
         k, v = random(pages, PAGE, KV_HEADS, SIZE), random(pages, PAGE, KV_HEADS, SIZE)
         scale = SIZE**-0.5
         if case.kernel == "paged_attention_int4":
-            pack = implementation("pack_int4", "triton")
+            pack = implementation("pack_int4", "reference" if device == "meta" else "triton")
             return {"ours": ours(q, *pack(k), *pack(v), tables, starts, lengths, scale=scale)}
         made = {"ours": ours(q, k, v, tables, starts, lengths, scale=scale)}
+        if device == "meta":
+            return made
         queries = q.view(case.sequences, case.queries, HEADS, SIZE).transpose(1, 2)
         keys = k.view(case.sequences, case.keys, KV_HEADS, SIZE).transpose(1, 2)
         values = v.view(case.sequences, case.keys, KV_HEADS, SIZE).transpose(1, 2)
@@ -225,22 +249,22 @@ def calls(case: Case) -> dict[str, Callable[..., Any]]:
         arguments: tuple[Any, ...] = (random(rows, HIDDEN), random(HIDDEN), 1e-5, random(rows, HIDDEN))
     elif case.kernel == "rope":
         angles = random(rows, SIZE // 2, dtype=torch.float32)
-        positions = torch.arange(rows, device="cuda")
+        positions = torch.arange(rows, device=device)
         arguments = (random(rows, HEADS, SIZE), positions, angles.cos(), angles.sin())
         return {"ours": ours(*arguments, interleaved=False), "PyTorch": theirs(*arguments, interleaved=False)}
     elif case.kernel == "silu_mul":
         arguments = (random(rows, FFN), random(rows, FFN))
     elif case.kernel == "write_pages":
         room = random(2, rows // PAGE, PAGE, KV_HEADS, SIZE)
-        slots = torch.randperm(rows, device="cuda")
+        slots = shuffled(rows)
         arguments = (random(rows, KV_HEADS, SIZE), random(rows, KV_HEADS, SIZE), room[0], room[1], slots)
     elif case.kernel == "copy_pages":
-        order = torch.randperm(2 * rows, device="cuda")
+        order = shuffled(2 * rows)
         arguments = (random(2 * rows, PAGE, KV_HEADS, SIZE), order[:rows], order[rows:])
     elif case.kernel == "pack_int4":
         arguments = (random(rows, KV_HEADS, SIZE),)
     else:
-        arguments = (random(rows, VOCABULARY), torch.zeros(rows, device="cuda"))
+        arguments = (random(rows, VOCABULARY), torch.zeros(rows, device=device))
     return {"ours": ours(*arguments), "PyTorch": theirs(*arguments)}
 
 
@@ -265,58 +289,84 @@ def dense_attention(case: Case, q: Any, k: Any, v: Any, scale: float) -> dict[st
     return made
 
 
-def measure() -> str:
-    """The table of a device: each case, ours and the others, in both orders."""
+def measure(chosen: list[Case], results: Results) -> None:
+    """Each case, ours and the others in both orders: printed and kept when it is done."""
     import torch
 
-    copy, product = rates()
-    print(f"{torch.cuda.get_device_name()}: copy {copy / 1e12:.2f} TB/s, bfloat16 {product / 1e12:.0f} TFLOP/s\n")
-    rows = []
-    for case in cases():
-        least = case.work.seconds(copy, product) * 1e3
-        made = calls(case)
-        found: dict[str, list[Time]] = {name: [] for name in made}
-        for names in (list(made), list(reversed(made))):
-            for name in names:
-                found[name].append(timed(made[name]))
-        for name, both in found.items():
-            best = min(both)
-            spread = f"{best.low:.3f}–{best.high:.3f}"
-            rows.append(
-                [case.kernel, case.shape, name, f"{best.median:.3f}", spread, f"{100 * least / best.median:.0f} %"]
-            )
-    return markdown(rows, ["kernel", "shape", "whose", "ms", "p20–p80", "of the device's rates"])
+    copy, rate = rates()
+    print(f"{torch.cuda.get_device_name()}: copy {copy / 1e12:.2f} TB/s, bfloat16 {rate / 1e12:.0f} TFLOP/s\n")
+    print(markdown([], ["kernel", "shape", "whose", "ms", "p20–p80", "of the device's rates"]))
+    for case in chosen:
+        lines = results.kept(case.line)
+        if lines is None:
+            least = case.work.seconds(copy, rate) * 1e3
+            made = calls(case)
+            found: dict[str, list[Time]] = {name: [] for name in made}
+            for names in (list(made), list(reversed(made))):
+                for name in names:
+                    found[name].append(timed(made[name]))
+            lines = []
+            for name, both in found.items():
+                best = min(both)
+                share = f"{100 * least / best.median:.0f} %"
+                lines.append([name, f"{best.median:.3f}", f"{best.low:.3f}–{best.high:.3f}", share])
+            results.keep(case.line, lines)
+        for line in lines:
+            print(f"| {' | '.join([case.kernel, case.shape, *line])} |", flush=True)
 
 
-def tune() -> str:
+def tiles_to_try(case: Case) -> list[Tile]:
+    """Tiles of an attention case. Of a single token, rows are as few as a product takes."""
+    from agentsim.kernels.tile_sizes import Tile
+
+    sides = (16, 32) if case.queries == 1 else (64, 128)
+    return [Tile(*each) for each in product(sides, (32, 64, 128), (4, 8), (2, 3, 4, 5))]
+
+
+def tune(chosen: list[Case], results: Results) -> None:
     """Each attention case with many tiles, the fastest first; tiles that don't fit the device are left out."""
     from triton.compiler.errors import CompilationError
     from triton.runtime.errors import OutOfResources, PTXASError
 
-    from agentsim.kernels.tile_sizes import Tile
-
-    rows = []
-    for case in cases():
-        if not case.kernel.startswith("paged_attention"):
-            continue
-        sides = (16, 32) if case.queries == 1 else (64, 128)
-        call = calls(case)["ours"]
-        found = []
-        for tile in map(Tile, *zip(*product(sides, (32, 64, 128), (4, 8), (2, 3, 4, 5, 6)), strict=True)):
-            try:
-                found.append((timed(partial(call, configuration=tile)).median, tile))
-            except (OutOfResources, CompilationError, PTXASError):
-                continue
-        rows += [[case.kernel, case.shape, str(tuple(tile)), f"{ms:.3f}"] for ms, tile in sorted(found)[:5]]
-    return markdown(rows, ["kernel", "shape", "rows, keys, warps, stages", "ms"])
+    print(markdown([], ["kernel", "shape", "rows, keys, warps, stages", "ms"]))
+    for case in chosen:
+        lines = results.kept(f"tune {case.line}")
+        if lines is None:
+            call = calls(case)["ours"]
+            found = []
+            for tile in tiles_to_try(case):
+                try:
+                    found.append((timed(partial(call, configuration=tile), rep=60).median, tile))
+                except (OutOfResources, CompilationError, PTXASError):
+                    continue
+            lines = [[str(tuple(tile)), f"{ms:.3f}"] for ms, tile in sorted(found)[:5]]
+            results.keep(f"tune {case.line}", lines)
+        for line in lines:
+            print(f"| {' | '.join([case.kernel, case.shape, *line])} |", flush=True)
 
 
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--tune", action="store_true", help="time other tiles of the attention kernels")
+    parser.add_argument("--compile", action="store_true", help="compile for GPUs that need not be here, and say how")
+    parser.add_argument(
+        "--case", action="append", default=[], metavar="WORD", help="only cases with this in their line"
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes that compile")
+    parser.add_argument("--again", action="store_true", help="measure again what is kept from an earlier run")
     arguments = parser.parse_args()
-    print(formulas())
+    chosen = [case for case in cases() if not arguments.case or any(word in case.line for word in arguments.case)]
+    if not chosen:
+        parser.error(f"no case has {' or '.join(arguments.case)!r} in its line")
+    if arguments.tune:
+        chosen = [case for case in chosen if case.kernel.startswith("paged_attention")]
+    if arguments.compile:
+        from benchmarks.kernel_compiling import compile_table
+
+        print(compile_table(chosen, arguments.jobs, tuning=arguments.tune), flush=True)
+        return
+    print(formulas(chosen))
     try:
         import torch
 
@@ -326,8 +376,13 @@ def main() -> None:
     if not has_gpu:
         print("\nNo GPU here: nothing was timed.")
         sys.exit(1 if arguments.tune else 0)
-    print()
-    print(tune() if arguments.tune else measure())
+    from benchmarks.kernel_compiling import compile_ahead
+
+    print(f"\n{compile_ahead(chosen, arguments.jobs, tuning=arguments.tune)}\n", flush=True)
+    results = Results(Path(".benchmarks") / f"kernels-{torch.cuda.get_device_name().replace(' ', '-')}.jsonl")
+    if arguments.again:
+        results.forget()
+    (tune if arguments.tune else measure)(chosen, results)
 
 
 if __name__ == "__main__":

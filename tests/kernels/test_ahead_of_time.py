@@ -17,7 +17,7 @@ pytest.importorskip("triton", reason="triton is not installed")
 
 from agentsim.kernels import int4_attention_triton, paged_attention_triton
 from agentsim.kernels.kernel_dispatch import TABLE, implementation
-from tests.kernels.ahead import Compiled, compiled, launches_of, variant
+from benchmarks.ahead_of_time import Compiled, compiled, launches_of, variant
 
 CAPABILITIES = [80, 90, 100]
 

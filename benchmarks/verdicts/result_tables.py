@@ -35,7 +35,7 @@ def _percent(share: float) -> str:
 
 def _by_form(board: Board) -> str:
     columns = ("evidence", "cache", "losses", *(f"{name} %" for name in GRADES), "healthy", "alarms")
-    columns = (*columns, "size right %", "size too large %")
+    columns = (*columns, "named first %", "size right %", "size too large %")
     rows = []
     for form in board.forms():
         for cache, families in FAMILIES.items():
@@ -49,7 +49,8 @@ def _sums(score: Score) -> tuple[str, ...]:
     shares = (_percent(score.share(name)) for name in GRADES)
     close = _percent(score.close / score.sized) if score.sized else "–"
     above = _percent(score.above / score.sized) if score.sized else "–"
-    return (f"{score.losses:,}", *shares, f"{score.healthy:,}", str(score.grades["alarm"]), close, above)
+    first = _percent(score.first / score.losses) if score.losses else "–"
+    return (f"{score.losses:,}", *shares, f"{score.healthy:,}", str(score.grades["alarm"]), first, close, above)
 
 
 def peer_page(board: Board, seed: int, sessions: int) -> str:

@@ -76,6 +76,8 @@ def _grade_informed(truth: Truth, said: Said, form: str) -> Grade:
         if {*truth.right, *truth.coarse} & {*said.alternatives} and said.evidence != "proved":
             return "named"
         return "wrong" if said.asserted else "open"
+    if {*truth.right} & {*said.alternatives}:
+        return "named"
     return "open" if said.kind == "uncached" or BLIND_TO[form] else "missed"
 
 
@@ -88,6 +90,8 @@ class Score:
     """Sums of one cell, in one family and form."""
 
     grades: Counter[str] = field(default_factory=Counter)
+    first: int = 0
+    """Of the named: the true cause stands first among those that stay possible."""
     sized: int = 0
     """Losses rightly explained to which a size was given."""
     close: int = 0
@@ -101,6 +105,8 @@ class Score:
         if result is None:
             return None
         self.grades[result] += 1
+        if result == "named" and said is not None and said.alternatives:
+            self.first += said.alternatives[0] in (*truth.right, *truth.coarse)
         if truth.outcome == "loss" and result in ("right", "coarse", "named") and said is not None and said.lost:
             self.sized += 1
             margin = max(32, truth.lost * 0.02)
@@ -111,6 +117,7 @@ class Score:
     def plus(self, other: Score) -> None:
         """Take in the sums of another."""
         self.grades += other.grades
+        self.first += other.first
         self.sized += other.sized
         self.close += other.close
         self.above += other.above

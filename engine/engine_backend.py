@@ -1,13 +1,15 @@
-"""The engine as a cache backend: what a request reads, writes and takes is measured, on real keys and values.
+"""The engine as a backend: what each request reads and takes is measured, on real keys and values.
 
-Requests are served one after the other, each at its recorded time by the calendar, and take as long as they take: what
-is measured is added to that time. A model of one machine stands behind all model names of a trace; each has its own
-namespace, so that none reads what another wrote.
+Requests run one after the other (:meth:`EngineBackend.serve`), or together on the clock of a simulation
+(:meth:`EngineBackend.join`). Either way a block can be read once it is computed: what came at the same time is not
+read. A model of one machine stands behind all model names of a trace; each has its own namespace, so that none reads
+what another wrote.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Sequence as TypingSequence
 from dataclasses import dataclass
 
 from agentsim.cache import NOTHING, CacheBackend, CacheLookup, Served
@@ -17,11 +19,13 @@ from agentsim.engine.inference_engine import Engine
 from agentsim.engine.sequence import Sequence
 from agentsim.engine.token_chain import TokenChain
 from agentsim.engine.trace_tokens import PromptTokens, TokenWriter
+from agentsim.engine.virtual_time import EngineProcess, TimedSequence
 
 
 @dataclass(frozen=True)
 class MeasuredUsage:
-    """What one request took. Tokens are the model's; times are nanoseconds. ``rate`` is in tokens a second."""
+    """What one request took. Tokens are the model's; times are nanoseconds. ``rate`` is in tokens a second, ``joined``
+    is when it looked its prompt up, and ``pages`` when each page of the prompt was computed."""
 
     request: str
     prompt: int
@@ -32,6 +36,17 @@ class MeasuredUsage:
     end: int
     rate: float | None
     generated: tuple[int, ...]
+    joined: int
+    pages: tuple[int, ...]
+
+
+class JoinedRequest:
+    """A request in the engine beside others. ``served`` is there once ``timed.done`` has happened."""
+
+    def __init__(self, lookup: CacheLookup, timed: TimedSequence) -> None:
+        self.lookup = lookup
+        self.timed = timed
+        self.served: Served | None = None
 
 
 class EngineBackend(CacheBackend):
@@ -62,6 +77,8 @@ class EngineBackend(CacheBackend):
         self._order = ArrivalOrder()
         self._owners: dict[bytes, str] = {}
         self._chains: dict[str, TokenChain] = {}
+        self._readable: dict[bytes, int] = {}
+        """When a block that was computed for a request was there, for those that run one after the other."""
 
     def look_up(self, request: Request, now: int, *, keep: int | None = None) -> CacheLookup:
         """See :meth:`agentsim.cache.CacheBackend.look_up`. A prompt that the engine cannot hold is rejected."""
@@ -75,9 +92,10 @@ class EngineBackend(CacheBackend):
             return CacheLookup(
                 request=request, now=now, read=0, rejected=f"prompt is too long: {refusal}", keep=keep, version=version
             )
-        read = self.engine.cached(chain, now)
+        most = self._readable_at(chain, now)
         if keep is not None:
-            read = min(read, self._whole_pages(written, keep))
+            most = min(most, self._whole_pages(written, keep))
+        read = self.engine.cached(chain, now, most)
         return CacheLookup(
             request=request,
             now=now,
@@ -101,12 +119,45 @@ class EngineBackend(CacheBackend):
         if lookup.keep is not None:
             self._evict(written, chain, lookup.keep)
         self._chains[request.lane] = chain
-        sequence = self.engine.submit(chain, self._new_tokens, stop=self._stop, start=now)
+        sequence = self._submit(lookup, lookup.read)
         self.engine.run()
-        self._shrink()
-        if self._told is not None:
-            self._told(len(written))
-        return self._served(lookup, sequence, now)
+        assert sequence.arrived is not None
+        assert sequence.first_token is not None
+        assert sequence.last_token is not None
+        first, last = (now + at - sequence.arrived for at in (sequence.first_token, sequence.last_token))
+        for digest in chain.digests[sequence.reused // self.engine.page_size :]:
+            self._readable[digest] = min(first, self._readable.get(digest, first))
+        pages = [now if at < sequence.reused // self.engine.page_size else first for at in range(len(chain.digests))]
+        return self._served(lookup, sequence, now, first, last, now, pages)
+
+    def join(self, process: EngineProcess, lookup: CacheLookup, reuse_limit: int | None = None) -> JoinedRequest:
+        """A request that was just looked up, and not rejected, is in the engine from now on, beside the others there.
+
+        What it reads is decided at the step that it joins, ``reuse_limit`` tokens at most.
+        """
+        self._chains[lookup.request.lane] = lookup.found[1]
+        joined = JoinedRequest(lookup, process.add(lambda: self._submit(lookup, reuse_limit)))
+
+        def done(timed: TimedSequence) -> None:
+            joined.served = self._served(
+                lookup, timed.sequence, lookup.now, timed.first_token, timed.end, timed.joined, timed.computed
+            )
+
+        joined.timed.when_over = done
+        return joined
+
+    def _submit(self, lookup: CacheLookup, reuse_limit: int | None) -> Sequence:
+        chain: TokenChain = lookup.found[1]
+        for digest in chain.digests:
+            self._owners.setdefault(digest, lookup.request.id)
+        return self.engine.submit(chain, self._new_tokens, stop=self._stop, start=lookup.now, reuse_limit=reuse_limit)
+
+    def _readable_at(self, chain: TokenChain, now: int) -> int:
+        """Tokens of the blocks in front of the first one that is not computed yet at a time."""
+        for at, digest in enumerate(chain.digests):
+            if self._readable.get(digest, now) > now:
+                return at * self.engine.page_size
+        return len(chain.digests) * self.engine.page_size
 
     def evict(self, request: Request, keep: int, now: int) -> None:
         """See :meth:`agentsim.cache.CacheBackend.evict`: in whole pages, with all that goes on from them."""
@@ -138,16 +189,23 @@ class EngineBackend(CacheBackend):
         if self._capacity is not None:
             self.engine.cache.evict(len(self.engine.pool.idle) - self._capacity)
 
-    def _served(self, lookup: CacheLookup, sequence: Sequence, now: int) -> Served:
+    def _served(
+        self,
+        lookup: CacheLookup,
+        sequence: Sequence,
+        arrived: int,
+        first: int,
+        end: int,
+        joined: int,
+        pages: TypingSequence[int],
+    ) -> Served:
         request = lookup.request
         written: PromptTokens = lookup.found[0]
-        assert sequence.arrived is not None
-        assert sequence.first_token is not None
-        assert sequence.last_token is not None
-        full = sequence.prompt_length // self.engine.page_size
-        for digest in sequence.chain.digests[sequence.reused // self.engine.page_size : full]:
+        size = self.engine.page_size
+        full, found = sequence.prompt_length // size, sequence.reused // size
+        owner = self._owners.get(sequence.chain.digests[found - 1]) if found else None
+        for digest in sequence.chain.digests[found:full]:
             self._owners[digest] = request.id
-        first, end = (at - sequence.arrived for at in (sequence.first_token, sequence.last_token))
         generated = tuple(sequence.generated)
         computed = sequence.prompt_length - sequence.reused
         self.measured.append(
@@ -157,20 +215,24 @@ class EngineBackend(CacheBackend):
                 reused=sequence.reused,
                 computed=computed,
                 output=len(generated),
-                time_to_first_token=first,
-                end=end,
+                time_to_first_token=first - arrived,
+                end=end - arrived,
                 rate=sequence.token_rate,
                 generated=generated,
+                joined=joined,
+                pages=tuple(pages),
             )
         )
-        length = len(written.ends)
+        self._shrink()
+        if self._told is not None:
+            self._told(len(written))
         return Served(
             usage=Usage(fresh=computed, read=sequence.reused, output=len(generated)),
-            hit=lookup.hit,
-            hit_owner=lookup.hit_owner,
-            written=(length,) if sequence.reused < full * self.engine.page_size else (),
-            first_token=now + first,
-            end=now + end,
+            hit=_blocks_within(written, sequence.reused),
+            hit_owner=owner,
+            written=(len(written.ends),) if found < full else (),
+            first_token=first,
+            end=end,
         )
 
 

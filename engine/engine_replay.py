@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from agentsim.cache.engine_cache import EngineCache
-from agentsim.cache.simulate import replay
+from agentsim.cache.simulate import arrivals_of
 from agentsim.core.session import Request, Session
 from agentsim.engine.engine_backend import EngineBackend, MeasuredUsage
 from agentsim.engine.inference_engine import Engine
 from agentsim.engine.model_loading import Loaded
 from agentsim.engine.restore_costs import Restored, measure_restore
 from agentsim.engine.trace_tokens import DoesNotFit, How, PromptTokens, TokenWriter, page_prompt, writer_for
+from agentsim.engine.virtual_time import EngineProcess, VirtualClock
 from agentsim.rules.providers import rules_for
+
+if TYPE_CHECKING:
+    import simpy
 
 RULES = "vllm"
 """Whose rules predict: the longest prefix of whole pages, the last token always computed."""
 
 GIB = 2**30
+
+MOST_AT_ONCE = 64
+"""Requests that are in the engine together; those above wait."""
 
 Progress = Callable[[int, int], None]
 """Called with tokens done and tokens in all."""
@@ -92,7 +101,7 @@ def replay_on_engine(
     longest: int | None = None,
     progress: Progress | None = None,
 ) -> EngineReplay:
-    """Replay a session's requests at their recorded times, one after the other.
+    """Replay a session's requests at their recorded times; those that overlap are in the engine together.
 
     Prompts whose tokens are drawn are shrunk until the longest has at most ``longest`` tokens, or else as many as the
     model's context holds. ``progress`` is called with tokens done and tokens in all.
@@ -130,19 +139,23 @@ def replay_on_engine(
     if kept is not None:
         wanted = min(wanted, kept)
     paged = _paged(session, known, page)
-    predicted = _predicted(paged, page, None if kept is None else kept * page)
+    clock = VirtualClock()
     engine = Engine(
         loaded.model,
-        pages=min(wanted + transient, room),
+        pages=min(wanted + transient * _most_at_once(session.requests), room),
         page_size=page,
         keep_generated=False,
         step_tokens=step_tokens,
+        step_sequences=MOST_AT_ONCE,
+        join_at_once=True,
+        clock=clock,
         paranoid=paranoid,
     )
     told = None if progress is None else _Told(progress, sum(len(tokens) for _, tokens in known))
     backend = EngineBackend(engine, _Written(writer, known), new_tokens=new_tokens, capacity=kept, told=told)
     _warm_up(engine)
-    replay(paged, backend, price=False)
+    _run(paged, backend, clock)
+    predicted = _predicted(paged, page, None if kept is None else kept * page, backend.measured)
     by_id = {one.request: one for one in backend.measured}
     rows = []
     for number, (request, tokens) in enumerate(known):
@@ -202,11 +215,55 @@ def _paged(session: Session, known: Sequence[tuple[Request, PromptTokens]], page
     return msgspec.structs.replace(session, requests=tuple(requests))
 
 
-def _predicted(session: Session, page: int, capacity: int | None) -> dict[str, int]:
-    """What the rule says is read, by request."""
+def _run(session: Session, backend: EngineBackend, clock: VirtualClock) -> None:
+    """Let the requests of a session arrive at their times."""
+    import simpy
+
+    arrivals = arrivals_of(session.requests)
+    environment = simpy.Environment(initial_time=arrivals[0][0])
+    process = EngineProcess(environment, backend.engine, clock)
+
+    def arrive() -> Generator[simpy.Event, Any, None]:
+        for start, request in arrivals:
+            if start > process.now:
+                yield environment.timeout(start - process.now)
+            backend.join(process, backend.look_up(request, process.now))
+
+    environment.process(arrive())
+    environment.run()
+
+
+def _predicted(session: Session, page: int, capacity: int | None, measured: Sequence[MeasuredUsage]) -> dict[str, int]:
+    """What the rule says is read, by request, when it looks up what is computed by then: how long that takes is not the
+    rule's to say."""
+    requests = {request.id: request for request in session.requests}
+    pages = {one.request: one.pages for one in measured}
     rules = rules_for(RULES, "", None).with_(quantum=page)
-    ledger = replay(session, EngineCache(rules, capacity), price=False)
-    return {row.request.id: row.usage.read or 0 for row in ledger.rows}
+    # The last page of a prompt is not whole: nobody can read it.
+    cache = EngineCache(rules, capacity, computed=lambda request: (*pages[request.id], *_never(request, pages)))
+    found = {}
+    for one in sorted(measured, key=lambda one: (one.joined, int(one.request))):
+        found[one.request] = cache.serve(requests[one.request], one.joined).usage.read or 0
+    return found
+
+
+def _never(request: Request, pages: Mapping[str, Sequence[int]]) -> Sequence[int]:
+    missing = len(request.prompt or ()) - len(pages[request.id])
+    return [sys.maxsize] * missing
+
+
+def _most_at_once(requests: Sequence[Request]) -> int:
+    """How many requests of a session overlap, by its own times; those that start at the same time do."""
+    changes = [
+        change
+        for start, request in arrivals_of(requests)
+        for change in ((start, 1), (max(start + 1, request.end or 0), -1))
+    ]
+    now = most = 0
+    for _, change in sorted(changes):
+        now += change
+        most = max(most, now)
+    return min(most, MOST_AT_ONCE)
 
 
 def _distinct_pages(known: Sequence[tuple[Request, PromptTokens]], page: int) -> int:

@@ -48,7 +48,8 @@ class Engine:
     ``pages`` of ``page_size`` tokens are all the K/V memory there is, ``host_pages`` what the host lends. ``lifetime``
     imposes the lifetime of a provider on cached blocks, in the units of the starts that requests are submitted with.
     ``settings`` is part of the identity of all blocks, for whatever else changes keys and values. ``await_prefixes``
-    lets a sequence wait for blocks that another one is computing. ``paranoid`` checks all books after every step.
+    lets a sequence wait for blocks that another one is computing; ``join_at_once`` lets it look its prompt up whatever
+    the others leave of a step. ``paranoid`` checks all books after every step.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Engine:
         step_sequences: int = 16,
         keep_generated: bool = True,
         await_prefixes: bool = False,
+        join_at_once: bool = False,
         settings: bytes = b"",
         clock: Clock = time.perf_counter_ns,
         paranoid: bool = False,
@@ -84,6 +86,7 @@ class Engine:
             step_sequences=step_sequences,
             keep_generated=keep_generated,
             await_prefixes=await_prefixes,
+            join_at_once=join_at_once,
         )
         self._clock = clock
         self._serial = 0
@@ -115,9 +118,11 @@ class Engine:
             return f"{len(chain)} tokens and {new_tokens} new ones are more than the model's context of {context}"
         return self.scheduler.refusal(chain, new_tokens)
 
-    def cached(self, chain: TokenChain, now: int = 0) -> int:
-        """Tokens of a prompt that would be reused if it came now: all but the last may be. Changes nothing."""
-        return len(self.cache.match(chain, len(chain) - 1, now).places) * self.page_size
+    def cached(self, chain: TokenChain, now: int = 0, most: int | None = None) -> int:
+        """Tokens of a prompt that would be reused if it came now: all but the last may be, and at most ``most``.
+        Changes nothing."""
+        most = len(chain) - 1 if most is None else min(most, len(chain) - 1)
+        return len(self.cache.match(chain, most, now).places) * self.page_size
 
     def submit(
         self,
@@ -129,11 +134,13 @@ class Engine:
         namespace: bytes = b"",
         stop: Iterable[int] | None = None,
         start: int = 0,
+        reuse_limit: int | None = None,
     ) -> Sequence:
         """A request for at most ``new_tokens`` tokens after these, waiting to be run.
 
-        A chain is copied. ``stop`` are the tokens that end it, the model's own by default. Raises ValueError for what
-        the model or the pages cannot hold, and for tokens that the model does not know.
+        A chain is copied. ``reuse_limit`` is how many tokens of it may be found in the cache. ``stop`` are the tokens
+        that end it, the model's own by default. Raises ValueError for what the model or the pages cannot hold, and for
+        tokens that the model does not know.
         """
         config = self.model.config
         if isinstance(tokens, TokenChain):
@@ -147,7 +154,16 @@ class Engine:
         if refusal is not None:
             raise ValueError(refusal)
         ends = frozenset(config.eos if stop is None else stop)
-        sequence = Sequence(self._serial, chain, new_tokens, temperature=temperature, seed=seed, stop=ends, start=start)
+        sequence = Sequence(
+            self._serial,
+            chain,
+            new_tokens,
+            temperature=temperature,
+            seed=seed,
+            stop=ends,
+            start=start,
+            reuse_limit=reuse_limit,
+        )
         self.scheduler.add(sequence)
         self._serial += 1
         sequence.arrived = self._clock()

@@ -36,7 +36,9 @@ class Scheduler:
     ``step_tokens`` is the budget of a step, ``step_sequences`` how many sequences may run at once.
     ``keep_generated=False`` keeps no block that holds a generated token, as a cache of prompts alone would.
     ``await_prefixes`` admits nobody while someone who runs is still computing blocks of the same prompt: it then reads
-    them, as if the two had come one after the other, where both would have computed them side by side.
+    them, as if the two had come one after the other, where both would have computed them side by side. With
+    ``join_at_once`` nobody waits for the budget of a step: who comes looks its prompt up in the next one, whatever is
+    left to compute in it.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Scheduler:
         step_sequences: int = 16,
         keep_generated: bool = True,
         await_prefixes: bool = False,
+        join_at_once: bool = False,
     ) -> None:
         if step_tokens < 1 or step_sequences < 1:
             raise ValueError("a step has room for at least one token of one sequence")
@@ -55,6 +58,7 @@ class Scheduler:
         self.step_sequences = step_sequences
         self.keep_generated = keep_generated
         self.await_prefixes = await_prefixes
+        self.join_at_once = join_at_once
         self.waiting: deque[Sequence] = deque()
         self.running: list[Sequence] = []
         """In the order in which they were admitted."""
@@ -101,13 +105,14 @@ class Scheduler:
                 budget -= count
         if preempted:
             return shares
-        while self.waiting and budget > 0 and len(self.running) < self.step_sequences:
+        while self.waiting and (budget > 0 or self.join_at_once) and len(self.running) < self.step_sequences:
             sequence = self.waiting[0]
             if not self._admit(sequence):
                 break
             count = min(len(sequence.chain) - sequence.computed, budget)
-            shares.append(_share(sequence, count))
-            budget -= count
+            if count:
+                shares.append(_share(sequence, count))
+                budget -= count
         return shares
 
     def settle(self, share: Share, token: int | None, *, stops: bool = False) -> None:
@@ -172,7 +177,8 @@ class Scheduler:
         cache = self.cache
         tokens = len(sequence.chain)
         # The last token is always computed: its scores say what comes next.
-        match = cache.match(sequence.chain, tokens - 1, sequence.start)
+        most = tokens - 1 if sequence.reuse_limit is None else min(tokens - 1, sequence.reuse_limit)
+        match = cache.match(sequence.chain, most, sequence.start)
         if self.await_prefixes and self._is_coming(sequence, len(match.places)):
             return False
         fresh = cache.pool.pages_for(tokens) - len(match.places)

@@ -36,6 +36,7 @@ class Sequence:
         "prompt_length",
         "registered",
         "restored",
+        "reuse_limit",
         "reused",
         "seed",
         "serial",
@@ -57,6 +58,7 @@ class Sequence:
         seed: int = 0,
         stop: frozenset[int] = frozenset(),
         start: int = 0,
+        reuse_limit: int | None = None,
     ) -> None:
         self.serial = serial
         self.chain = chain
@@ -68,6 +70,8 @@ class Sequence:
         self.seed = seed
         self.stop = stop
         self.start = start
+        self.reuse_limit = reuse_limit
+        """How many tokens may be found in the cache; ``None``: as many as are there."""
         self.state = SequenceState.WAITING
         self.pages: list[int] = []
         """Its block table."""

@@ -111,6 +111,11 @@ def readable_from(
         return now
     if rules.readable == "response_end" and end is not None:
         return end
+    return first_token_at(request, now, rules, first_token, end)
+
+
+def first_token_at(request: Request, now: int, rules: ProviderRules, first_token: int | None, end: int | None) -> int:
+    """When the answer to a request begins, by what is known of it (nanoseconds)."""
     if first_token is not None:
         return first_token
     if request.start is None and end is None:

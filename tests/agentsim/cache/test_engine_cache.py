@@ -17,7 +17,7 @@ def request(id, *blocks):
         Block(section="messages", kind="kv_block", digest=name.encode().ljust(16, b"."), tokens=tokens)
         for name, tokens in blocks
     )
-    return Request(id=id, lane="main", model="m", start=0, prompt=Prompt.of(made))
+    return Request(id=id, lane="main", model="m", start=None, prompt=Prompt.of(made))
 
 
 A, B, C, D = (("a", 100), ("b", 100), ("c", 100), ("d", 100))
@@ -60,3 +60,29 @@ def test_times_run_forward():
     cache.serve(request("1", A), 5)
     with pytest.raises(ValueError, match="order"):
         cache.serve(request("2", A), 4)
+
+
+def timed(name, at, first_token, *blocks):
+    from msgspec.structs import replace
+
+    return replace(request(name, *blocks), start=at, first_token=first_token, end=first_token)
+
+
+def test_a_block_can_be_read_once_it_is_computed():
+    # 400 tokens take 400 ns: one block after the other, at 100, 200, 300 and 400.
+    for at, read in ((0, 0), (99, 0), (100, 96), (199, 96), (200, 192), (299, 192), (399, 288), (400, 384)):
+        cache = EngineCache(VLLM)
+        cache.serve(timed("1", 0, 400, A, B, C, D), 0)
+        assert cache.serve(timed("2", at, 1_000, A, B, C, D), at).usage.read == read
+    # SGLang keeps a prompt when all of it is computed.
+    for at, read in ((0, 0), (399, 0), (400, 399)):
+        cache = EngineCache(SGLANG)
+        cache.serve(timed("1", 0, 400, A, B, C, D), 0)
+        assert cache.serve(timed("2", at, 1_000, A, B, C, D), at).usage.read == read
+
+
+def test_of_two_that_compute_the_same_the_earlier_one_counts():
+    cache = EngineCache(VLLM)
+    cache.serve(timed("1", 0, 400, A, B, C, D), 0)
+    cache.serve(timed("2", 0, 200, A, B, C, D), 0)
+    assert cache.serve(timed("3", 100, 900, A, B, C, D), 100).usage.read == 192

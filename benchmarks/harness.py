@@ -18,8 +18,9 @@ from collections.abc import Generator
 from decimal import Decimal
 from typing import Any
 
-from agentsim.harness.plan import SECOND, Plan, Population, PromptLayout, PromptPart, Service
+from agentsim.harness.plan import SECOND, Plan, Population, PromptLayout, Service
 from agentsim.harness.plan_run import simulate
+from agentsim.harness.prompt_part import PromptPart
 from agentsim.harness.random_draws import Fixed, lognormal
 from agentsim.harness.step_sources import Generated
 from benchmarks.measure import markdown

@@ -38,11 +38,11 @@ from agentsim.harness.plan import (
     Plan,
     Population,
     PromptLayout,
-    PromptPart,
     Service,
     StepSource,
     ToolLoading,
 )
+from agentsim.harness.prompt_part import PromptPart
 from agentsim.harness.step_sources import Delegation, Generated, ScriptedSteps
 from agentsim.scenarios import scenario_schema, scenario_steps
 from agentsim.scenarios.scenario_numbers import whole

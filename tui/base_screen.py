@@ -3,19 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, Protocol, cast
 
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
+from agentsim.diagnose import Diagnosis
 from agentsim.tui.ink import Piece, lines
-
-if TYPE_CHECKING:
-    from agentsim.tui.tui_app import AgentsimApp
+from agentsim.tui.remembered_state import RememberedState
 
 Document = Callable[[], tuple[str, str]]
 """Makes an export: the file name's last part (``rows.md``) and the text."""
+
+
+class Program(Protocol):
+    """What the screens ask of the app: :class:`agentsim.tui.tui_app.AgentsimApp` does it."""
+
+    memory: RememberedState
+
+    def leave(self, page: Page) -> None:
+        """Leave a screen; the last one ends the app."""
+
+    def show_help(self, page: Page) -> None:
+        """Open the help page of a screen."""
+
+    def ask_export(self, page: Page) -> None:
+        """Ask for a format, and export what a screen shows."""
+
+    def open(self, diagnosis: Diagnosis, *, instead: bool = False) -> None:
+        """Show a session."""
+
+    def open_timeline(self, diagnosis: Diagnosis, row: int, revised: Diagnosis | None) -> None:
+        """Show a session on the time axis."""
+
+    def choose_other(self, diagnosis: Diagnosis) -> None:
+        """Choose a session to compare with this one."""
+
+    def notify_failure(self, failure: str) -> None:
+        """Say that something could not be read."""
 
 
 class Heading(Static):
@@ -61,9 +87,9 @@ class Page(Screen[None]):
         """Set up the widgets."""
 
     @property
-    def program(self) -> AgentsimApp:
-        """The app, by its own type."""
-        return cast("AgentsimApp", self.app)
+    def program(self) -> Program:
+        """The app, as far as screens know it."""
+        return cast(Program, self.app)
 
     def action_back(self) -> None:
         """Leave this screen; the last one ends the app."""
@@ -71,15 +97,11 @@ class Page(Screen[None]):
 
     def action_help(self) -> None:
         """Open the help page."""
-        from agentsim.tui.help_screen import HelpScreen
-
-        self.app.push_screen(HelpScreen(self.HELP_TITLE, self.HELP_KEYS))
+        self.program.show_help(self)
 
     def action_export(self) -> None:
         """Ask for a format and write the file."""
-        from agentsim.tui.screen_export import ExportScreen
-
-        self.app.push_screen(ExportScreen(self))
+        self.program.ask_export(self)
 
     def documents(self) -> dict[str, Document]:
         """What can be exported besides a picture, by format."""

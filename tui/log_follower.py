@@ -22,11 +22,11 @@ PAUSE = 0.1
 """Seconds between two looks. A miss shows within this, plus the time it takes to read the session."""
 
 READ_ON = {
-    "claude-code": "agentsim.traces.readers.claude_code.claude_growing",
-    "codex": "agentsim.traces.readers.codex.codex_rollout",
-    "pi": "agentsim.traces.readers.pi",
+    "claude-code": "agentsim.traces.readers.claude_code.claude_growing:GrowingClaudeLogs",
+    "codex": "agentsim.traces.readers.codex.codex_rollout:GrowingRollouts",
+    "pi": "agentsim.traces.readers.pi:GrowingPiLogs",
 }
-"""Formats of logs that are only appended to, and where it stands how one is read on (``Growing``)."""
+"""Formats of logs that are only appended to, and the class that reads one on."""
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -94,8 +94,8 @@ class Following:
         if format is None or format.name not in READ_ON or any(other != format for other in formats):
             return None
         if format.name != self._format:
-            growing = import_module(READ_ON[format.name])
-            self._format, self._growing = format.name, growing.Growing()
+            module, _, kind = READ_ON[format.name].partition(":")
+            self._format, self._growing = format.name, getattr(import_module(module), kind)()
         reader: Any = format.reader
         with without_collection():
             return list(reader.read_sessions(paths, None, self._growing))

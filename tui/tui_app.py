@@ -125,6 +125,24 @@ class AgentsimApp(App[int]):
             self.failure = event.failure
             self.exit(3)
 
+    def open_timeline(self, diagnosis: Diagnosis, row: int, revised: Diagnosis | None) -> None:
+        """Show a session on the time axis, above what is shown."""
+        from agentsim.tui.timeline.timeline_screen import TimelineScreen
+
+        self.push_screen(TimelineScreen(diagnosis, row, revised))
+
+    def show_help(self, page: Page) -> None:
+        """Open the help page of a screen."""
+        from agentsim.tui.help_screen import HelpScreen
+
+        self.push_screen(HelpScreen(page.HELP_TITLE, page.HELP_KEYS))
+
+    def ask_export(self, page: Page) -> None:
+        """Ask for a format, and export what a screen shows."""
+        from agentsim.tui.screen_export import ExportScreen
+
+        self.push_screen(ExportScreen(page))
+
     def open(self, diagnosis: Diagnosis, *, instead: bool = False) -> None:
         """Show a session, above what is shown or instead of it."""
         from agentsim.tui.trace.trace_screen import TraceScreen

@@ -49,8 +49,7 @@ def command(
 
     The Parquet tables in a sweep's folder (policies, usage, misses) are for pandas and notebooks.
     """
-    from agentsim.commands.fleet_sweep import policies_of
-    from agentsim.commands.options.fleet_input import seen_or_told, swept
+    from agentsim.commands.options.fleet_input import policies_of, seen_or_told, swept
     from agentsim.fleet.fleet_figures import figures
     from agentsim.report.output import STDOUT, check_targets, output, write_safe
 

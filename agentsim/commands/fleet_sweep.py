@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from agentsim.commands.options.command import FILE, Command, json_option
-from agentsim.commands.options.policy_choice import chosen_policies
+from agentsim.commands.options.fleet_input import check_packages, check_paths, check_team, policies_of
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
@@ -171,11 +170,6 @@ def _report(done: Sweep, found: FleetFigures, as_json: bool) -> None:
         write_sweep(Paper.on(sys.stdout), done, found)
 
 
-def policies_of(specs: tuple[str, ...], every: bool) -> tuple[str, ...]:
-    """The policies to try, as text: workers may be other machines. Raises Failure."""
-    return tuple(dict.fromkeys(policy.spec for policy in chosen_policies(specs, every)))
-
-
 def _made(scenarios: tuple[str, ...], seeds: int, settings: tuple[str, ...]) -> list[ShardUnit]:
     if not scenarios:
         return []
@@ -188,30 +182,3 @@ def _made(scenarios: tuple[str, ...], seeds: int, settings: tuple[str, ...]) -> 
         raise Failure(
             error.reason, file=error.file, line=error.line, remedy=error.remedy, code=ExitCode.USAGE
         ) from error
-
-
-def check_team(team: str | None) -> None:
-    """Raise Failure for what is no regular expression."""
-    try:
-        re.compile(team or "")
-    except re.error as error:
-        raise Failure(f"--team: {error}", remedy="give a regular expression", code=ExitCode.USAGE) from None
-
-
-def check_paths(paths: tuple[str, ...]) -> None:
-    """Raise Failure for a path that is not there; URLs are looked at later."""
-    from agentsim.commands.options.session_inputs import check_path
-
-    for path in paths:
-        if "://" not in path:
-            check_path(path)
-
-
-def check_packages() -> None:
-    """Raise Failure where the packages of the extra 'sweep' are missing."""
-    from importlib.util import find_spec
-
-    missing = [name for name in ("distributed", "fsspec", "pyarrow", "numpy") if find_spec(name) is None]
-    if missing:
-        remedy = "pip install 'agentsim-cache[sweep]'"
-        raise Failure(f"this needs {', '.join(missing)}", remedy=remedy, code=ExitCode.USAGE)

@@ -389,6 +389,15 @@ class Agent:
             yield world.clock.timeout(duration)
             world.recorder.span(self.thread.lane, name, stage, began, world.now)
 
+    def subagent(self, lane: str, thread: ConversationThread) -> Agent:
+        """A child with a conversation of its own."""
+        return Agent(self.world, lane, thread, "subagent")
+
+    def fresh_thread(self, lane: str) -> ConversationThread:
+        """The conversation of a subagent that starts without its parent's."""
+        plan = self.world.plan
+        return opened(self.world, lane, plan.subagent_layout or plan.layout, subagent=True)
+
     def event(self, kind: Any, detail: str | None = None) -> None:
         """Note that something happened before the next request."""
         self.world.recorder.event(kind, self.world.now, self.thread.lane, detail)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from agentsim.core.prompt import Section
+from agentsim.harness.prompt_part import PromptPart
 
-if TYPE_CHECKING:
-    from agentsim.harness.plan import Calls, PromptPart
+Calls = Literal["parallel", "one_per_round", "script"]
+"""How tool calls of one answer are sent: together, one a request, or inside one script."""
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):

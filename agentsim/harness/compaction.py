@@ -18,13 +18,13 @@ from agentsim.harness.task_account import CompactionMeter
 if TYPE_CHECKING:
     import simpy
 
-    from agentsim.harness.agent import Agent
+    from agentsim.harness.running_agent import RunningAgent
 
 Inside = tuple[Usage, int | None, int | None]
 """A call inside the next request: its usage, and its price."""
 
 
-def compact(agent: Agent, rule: Compaction) -> Generator[simpy.Event, Any, tuple[int, Inside | None]]:
+def compact(agent: RunningAgent, rule: Compaction) -> Generator[simpy.Event, Any, tuple[int, Inside | None]]:
     """Summarise the conversation of an agent. Returns what the next request has inside, and how long that takes."""
     world, thread = agent.world, agent.thread
     thread.flush()
@@ -47,7 +47,7 @@ def compact(agent: Agent, rule: Compaction) -> Generator[simpy.Event, Any, tuple
     return delay, inside
 
 
-def _ask(agent: Agent, rule: Compaction, size: int, meter: CompactionMeter) -> Generator[simpy.Event, Any, None]:
+def _ask(agent: RunningAgent, rule: Compaction, size: int, meter: CompactionMeter) -> Generator[simpy.Event, Any, None]:
     world, thread = agent.world, agent.thread
     agent.summaries += 1
     content = f"{thread.lane} summary {agent.summaries}"

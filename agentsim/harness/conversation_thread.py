@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from agentsim.core.prompt import DIGEST_SIZE, Block, Breakpoint, Prompt, Section
-from agentsim.harness.plan import Mark, PromptLayout, PromptPart
+from agentsim.harness.plan import Mark, PromptLayout
+from agentsim.harness.prompt_part import PromptPart
 
 
 def digest_of(kind: str, content: str, tokens: int) -> bytes:

@@ -11,7 +11,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from agentsim.harness.agent_steps import Step
+from agentsim.harness.agent_steps import Calls, Step
+from agentsim.harness.prompt_part import PromptPart
 from agentsim.harness.random_draws import Draw, Fixed
 from agentsim.harness.random_streams import Stream
 
@@ -22,16 +23,8 @@ Mark = Literal["tools", "system", "project", "previous", "last"]
 the end of the prompt."""
 
 Strategy = Literal["rewrite", "deferred", "deferred_late", "fixed", "all"]
-Calls = Literal["parallel", "one_per_round", "script"]
 Method = Literal["reuse_prefix", "separate", "server"]
 Wait = Literal["none", "first_token", "end"]
-
-
-class PromptPart(msgspec.Struct, frozen=True, gc=False):
-    """A named piece of a prompt. The same name and size are the same content, whoever sends it."""
-
-    name: str
-    tokens: int
 
 
 class PromptLayout(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,16 +6,16 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from agentsim.harness.agent_steps import Child, FanOut
-from agentsim.harness.plan import PromptPart
+from agentsim.harness.prompt_part import PromptPart
 from agentsim.harness.world import GaveUp
 
 if TYPE_CHECKING:
     import simpy
 
-    from agentsim.harness.agent import Agent
+    from agentsim.harness.running_agent import RunningAgent
 
 
-def run(agent: Agent, step: FanOut) -> Generator[simpy.Event, Any, None]:
+def run(agent: RunningAgent, step: FanOut) -> Generator[simpy.Event, Any, None]:
     """The parent's request that starts the subagents, the subagents, and their answers as results."""
     world = agent.world
     clock, style = world.clock, world.plan.harness.fan_out
@@ -57,9 +57,7 @@ def _work_of(step: FanOut, child: int | Child) -> Child:
     return child if isinstance(child, Child) else Child(own=child, steps=step.rounds, reply=step.reply)
 
 
-def _child(parent: Agent, step: FanOut, work: Child) -> Agent:
-    from agentsim.harness.agent import Agent, opened
-
+def _child(parent: RunningAgent, step: FanOut, work: Child) -> RunningAgent:
     world = parent.world
     plan = world.plan
     parent.children += 1
@@ -68,19 +66,21 @@ def _child(parent: Agent, step: FanOut, work: Child) -> Agent:
     if plan.harness.fan_out.fork:
         thread = parent.thread.fork(lane, plan.marks.subagent_ttl)
     else:
-        thread = opened(world, lane, plan.subagent_layout or plan.layout, subagent=True)
+        thread = parent.fresh_thread(lane)
     thread.model = work.model or step.model or plan.harness.fan_out.model or parent.thread.model
     for part in step.shared:
         thread.share("user", PromptPart(part.name, part.tokens))
     if plan.harness.fan_out.mark:
         thread.mark_shared()
     thread.append("user", "text", work.own)
-    child = Agent(world, lane, thread, "subagent")
+    child = parent.subagent(lane, thread)
     child.sent = world.clock.event()
     return child
 
 
-def _work(child: Agent, step: FanOut, work: Child, slots: simpy.Resource | None) -> Generator[simpy.Event, Any, None]:
+def _work(
+    child: RunningAgent, step: FanOut, work: Child, slots: simpy.Resource | None
+) -> Generator[simpy.Event, Any, None]:
     if slots is not None:
         with slots.request() as slot:
             yield slot
@@ -89,7 +89,7 @@ def _work(child: Agent, step: FanOut, work: Child, slots: simpy.Resource | None)
         yield from _steps(child, step, work)
 
 
-def _steps(child: Agent, step: FanOut, work: Child) -> Generator[simpy.Event, Any, None]:
+def _steps(child: RunningAgent, step: FanOut, work: Child) -> Generator[simpy.Event, Any, None]:
     try:
         for one in work.steps:
             yield from child.do(one)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from agentsim.harness.agent_steps import LoadTool, Tools
 from agentsim.harness.conversation_thread import ConversationThread
-from agentsim.harness.plan import PromptLayout, PromptPart, ToolLoading
+from agentsim.harness.plan import PromptLayout, ToolLoading
+from agentsim.harness.prompt_part import PromptPart
 
 PLACEHOLDER = "deferred placeholder"
 SCAFFOLDING = "scaffolding of deferred tools"

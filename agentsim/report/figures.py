@@ -129,3 +129,22 @@ def _local(nanoseconds: int | None) -> datetime | None:
         return datetime.fromtimestamp(nanoseconds // SECOND, UTC).astimezone()
     except (OverflowError, ValueError, OSError):
         return None
+
+
+def short(number: float) -> str:
+    """A number in few letters."""
+    if number == 0:
+        return "0"
+    size = abs(number)
+    if size >= 1e6 or size < 1e-3:
+        text = f"{number:.1e}"
+        mantissa, exponent = text.split("e")
+        return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
+    if size >= 100 or number == int(number):
+        return f"{number:,.0f}"
+    return f"{number:.3g}"
+
+
+def more(old: int | None, new: int | None) -> int | None:
+    """How much more the new one is; ``None`` where one of them is not known."""
+    return None if old is None or new is None else new - old

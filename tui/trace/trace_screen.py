@@ -396,12 +396,10 @@ class TraceScreen(Page):
 
     def action_timeline(self) -> None:
         """Open the time axis at the selected row."""
-        from agentsim.tui.timeline.timeline_screen import TimelineScreen
-
         panel = self.query(WhatIfPanel)
         revision = panel.first().revision if panel else None
         revised = judged(revision) if revision is not None else None
-        self.app.push_screen(TimelineScreen(self.diagnosis, self.selected or 0, revised))
+        self.program.open_timeline(self.diagnosis, self.selected or 0, revised)
 
     def action_totals(self) -> None:
         """Open the sums."""

@@ -249,7 +249,7 @@ def judge(
     on nothing they are told, and no more."""
     if not budgets:
         return ExitCode.OK
-    from agentsim.commands.check import run, write
+    from agentsim.commands.options.judged_budgets import run, write
     from agentsim.report.json.gate_json import EXITS
 
     gate = run((trace,), loaded, budgets, baseline)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
-from agentsim.commands.fleet_sweep import check_packages, check_paths, check_team
+from agentsim.commands.options.policy_choice import chosen_policies
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -83,3 +84,35 @@ def seen_or_told(look: Callable[[], T], place: str, problems: Sequence[Problem],
     except (ValueError, OSError) as error:
         tell_problems(problems)
         raise Failure(str(error), file=place, remedy=remedy) from None
+
+
+def policies_of(specs: tuple[str, ...], every: bool) -> tuple[str, ...]:
+    """The policies to try, as text: workers may be other machines. Raises Failure."""
+    return tuple(dict.fromkeys(policy.spec for policy in chosen_policies(specs, every)))
+
+
+def check_team(team: str | None) -> None:
+    """Raise Failure for what is no regular expression."""
+    try:
+        re.compile(team or "")
+    except re.error as error:
+        raise Failure(f"--team: {error}", remedy="give a regular expression", code=ExitCode.USAGE) from None
+
+
+def check_paths(paths: tuple[str, ...]) -> None:
+    """Raise Failure for a path that is not there; URLs are looked at later."""
+    from agentsim.commands.options.session_inputs import check_path
+
+    for path in paths:
+        if "://" not in path:
+            check_path(path)
+
+
+def check_packages() -> None:
+    """Raise Failure where the packages of the extra 'sweep' are missing."""
+    from importlib.util import find_spec
+
+    missing = [name for name in ("distributed", "fsspec", "pyarrow", "numpy") if find_spec(name) is None]
+    if missing:
+        remedy = "pip install 'agentsim-cache[sweep]'"
+        raise Failure(f"this needs {', '.join(missing)}", remedy=remedy, code=ExitCode.USAGE)

@@ -23,8 +23,8 @@ from agentsim.rules.prices import PriceBook, RateCard
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
 from agentsim.traces.readers.claude_code.claude_conversation import ClaudeConversation
 from agentsim.traces.readers.claude_code.claude_files import LogFile
+from agentsim.traces.readers.claude_code.claude_requests import output_is_final, request_id, request_of
 from agentsim.traces.readers.claude_code.claude_scan import scan
-from agentsim.traces.readers.claude_code.claude_session import output_is_final, request_id, request_of
 from agentsim.traces.readers.claude_code.claude_steps import Tree
 from agentsim.traces.time_stamps import nanoseconds
 

@@ -56,7 +56,7 @@ def replay_document(
     input beyond the session's own.
     """
     from agentsim.diagnose.never_read import never_read
-    from agentsim.report.screen.never_read_line import in_vain_document, in_vain_sums
+    from agentsim.report.json.never_read_json import in_vain_document, in_vain_sums
 
     session = diagnosis.session
     in_vain = never_read(diagnosis.rows)

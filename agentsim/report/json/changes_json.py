@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from agentsim import __version__
 from agentsim.budget.budget_gate import Gate
 from agentsim.budget.recording_changes import Changes, RequestPair, Side
-from agentsim.report.figures import exact
+from agentsim.report.figures import exact, more
 from agentsim.report.json.canonical_json import DOLLAR_DIGITS, TOKEN_DIGITS, Document, totals
 from agentsim.report.json.gate_json import EXITS, place, results
-from agentsim.report.screen.changes_page import more
 
 
 def diff_document(changes: Changes, gate: Gate | None, old_files: Sequence[str], new_files: Sequence[str]) -> Document:

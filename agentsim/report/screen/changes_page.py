@@ -9,6 +9,7 @@ from agentsim.budget.recording_changes import Changes, RequestPair, Side
 from agentsim.core.money import format_dollars
 from agentsim.diagnose.diagnosis_totals import Totals
 from agentsim.report import figures
+from agentsim.report.figures import more
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.screen.gate_page import write_results
 from agentsim.report.table import TableColumn, TableLayout, write_table
@@ -97,11 +98,6 @@ def signed(pico: int | None) -> str:
     if pico is None:
         return figures.UNKNOWN
     return ("+" if pico > 0 else "") + format_dollars(pico, 4)
-
-
-def more(old: int | None, new: int | None) -> int | None:
-    """How much more the new one is; ``None`` where one of them is not known."""
-    return None if old is None or new is None else new - old
 
 
 def _only(pair: RequestPair) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from agentsim.report.figures import plural
+from agentsim.report.figures import plural, short
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import TableColumn, write_table
-from agentsim.report.web.plots import short
 
 
 @dataclass(frozen=True, slots=True)

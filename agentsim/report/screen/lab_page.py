@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentsim.report.figures import short
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import TableColumn, write_table
-from agentsim.report.web.plots import short
 
 if TYPE_CHECKING:
     from agentsim.engine.lab.experiment import (

@@ -1,11 +1,9 @@
-"""What was written to a cache and never read: the line under a replay, and the record for programs."""
+"""What was written to a cache and never read: the line under a replay."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from agentsim.diagnose import Diagnosis
-from agentsim.diagnose.never_read import CODE, NeverRead, in_vain, never_read
+from agentsim.diagnose.never_read import CODE, in_vain, never_read
 from agentsim.report import figures
 from agentsim.report.paper import Paper, Style
 from agentsim.whatif.policies.one_shots import ONE_SHOTS, UncachedOneShots
@@ -34,23 +32,3 @@ def write_in_vain(paper: Paper, diagnosis: Diagnosis) -> None:
     if purposes & ONE_SHOTS:
         hint = f"'agentsim compare --policy {UncachedOneShots.name}' tells what side calls would save without markers."
         paper.paragraph((hint, Style.FAINT), first=["  "], rest=["  "])
-
-
-def in_vain_document(one: NeverRead | None) -> dict[str, Any] | None:
-    """What one row wrote in vain; ``None`` where nothing is known to be."""
-    if one is None:
-        return None
-    return {
-        "cause": CODE,
-        "tokens": one.unread,
-        "surcharge": figures.exact(one.surcharge, 12),
-        "why": one.why,
-        "evidence": one.evidence,
-        "established": one.established,
-    }
-
-
-def in_vain_sums(found: tuple[NeverRead | None, ...]) -> dict[str, Any]:
-    """The sums over all rows."""
-    sums = in_vain(found)
-    return {"writes": sums.writes, "tokens": sums.tokens, "surcharge": figures.exact(sums.surcharge, 12)}

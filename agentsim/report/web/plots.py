@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from agentsim.report.clean import clean, display_width
+from agentsim.report.figures import short
 
 if TYPE_CHECKING:
     from agentsim.engine.lab.experiment import BarPlot, LinePlot, Plot
@@ -94,20 +95,6 @@ def _bars(plot: BarPlot) -> str:
         )
         parts.append(_text(left + length(value) + 7, y + 14, short(value)))
     return _document(plot.title, height, parts)
-
-
-def short(number: float) -> str:
-    """A number in few letters."""
-    if number == 0:
-        return "0"
-    size = abs(number)
-    if size >= 1e6 or size < 1e-3:
-        text = f"{number:.1e}"
-        mantissa, exponent = text.split("e")
-        return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
-    if size >= 100 or number == int(number):
-        return f"{number:,.0f}"
-    return f"{number:.3g}"
 
 
 def _ticks(values: Sequence[float], log: bool, *, from_zero: bool = False) -> list[float]:

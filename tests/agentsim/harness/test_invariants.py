@@ -28,10 +28,10 @@ from agentsim.harness.plan import (
     KeepAlivePlan,
     Marks,
     Plan,
-    PromptPart,
     ToolLoading,
 )
 from agentsim.harness.plan_run import Simulation, simulate
+from agentsim.harness.prompt_part import PromptPart
 from agentsim.harness.random_draws import Fixed
 from agentsim.rules.prices import RateCard, cost
 from tests.agentsim.harness.plans import answer, ask, plan, tool_round

@@ -16,10 +16,10 @@ from agentsim.harness.plan import (
     Helper,
     Marks,
     Plan,
-    PromptPart,
     Service,
 )
 from agentsim.harness.plan_run import Simulation, simulate
+from agentsim.harness.prompt_part import PromptPart
 from agentsim.harness.random_draws import Fixed
 from agentsim.rules.providers import rules_for
 from tests.agentsim.harness.plans import FRONT, START, answer, ask, plan, tool_round

@@ -2,7 +2,8 @@
 
 from agentsim.core.prompt import Prompt
 from agentsim.harness.conversation_thread import ConversationThread
-from agentsim.harness.plan import Mark, PromptLayout, PromptPart
+from agentsim.harness.plan import Mark, PromptLayout
+from agentsim.harness.prompt_part import PromptPart
 
 LAYOUT = PromptLayout(
     tools=(PromptPart("read", 10), PromptPart("edit", 20)),

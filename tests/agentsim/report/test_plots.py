@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 import pytest
 
 from agentsim.engine.lab.experiment import BarPlot, LinePlot, Series
-from agentsim.report.web.plots import short, svg
+from agentsim.report.figures import short
+from agentsim.report.web.plots import svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -12,8 +12,8 @@ from agentsim.traces.growing_file import GrowingFile
 from agentsim.traces.log_lines import LineChunk, is_packed
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
 from agentsim.traces.readers.claude_code.claude_conversation import MAX_PROBLEMS, ClaudeConversation
+from agentsim.traces.readers.claude_code.claude_requests import request_of
 from agentsim.traces.readers.claude_code.claude_scan import scan, scan_blocks
-from agentsim.traces.readers.claude_code.claude_session import request_of
 from agentsim.traces.readers.claude_code.claude_steps import CallStep, Tree
 
 
@@ -43,7 +43,7 @@ class SettledCalls:
         counted: bool,
         names: Mapping[tuple[str, str], str],
     ) -> Request:
-        """As :func:`agentsim.traces.readers.claude_code.claude_session.request_of`."""
+        """As :func:`agentsim.traces.readers.claude_code.claude_requests.request_of`."""
         parent = None if step.parent is None else names.get(step.parent.key)
         name = names.get(call.key)
         # What may still change of a call, and what is not told by the call.

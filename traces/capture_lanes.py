@@ -28,6 +28,12 @@ MOST_ALIKE = 256
 """As many lanes with one first message, the last begun, are looked at."""
 
 _SUMMARY_TEXT = 20_000
+_OPENING_TEXT = 400
+"""Among so many characters at its beginning a summary says what it is."""
+_BEFORE = ("earlier", "previous", "so far", "before this point", "continue")
+"""And one of these words, what it sums up."""
+_MOST_OPENING = 3
+"""A history that was just replaced has no more messages than this."""
 
 
 class AskingAgent(msgspec.Struct, frozen=True):
@@ -203,9 +209,12 @@ class LaneFinder:
         for state in recent:
             if state.shares_most(blocks):
                 return state, False
+        told = _opens_with_summary(call)
         for state in recent:
             ordinary = state.last_ordinary
-            if state.summarised and ordinary is not None and _same_head(ordinary.call.prompt, call.prompt):
+            if ordinary is None or not (state.summarised or (told and _longer(ordinary.call, call))):
+                continue
+            if _same_head(ordinary.call.prompt, call.prompt):
                 return state, True
         return None, False
 
@@ -306,6 +315,21 @@ def _summarises(call: CapturedCall, last: CapturedCall) -> bool:
         return False
     text = text.lower()
     return "summary of the conversation" in text or "summary of our conversation" in text
+
+
+def _opens_with_summary(call: CapturedCall) -> bool:
+    """Whether a conversation begins with words that call themselves a summary, as one does whose history was replaced
+    by a call that the log does not hold."""
+    begin = call.prompt.section_end("system")
+    if call.messages > _MOST_OPENING or begin >= len(call.prompt):
+        return False
+    text = (call.prompt[begin].text or "")[:_OPENING_TEXT].lower()
+    return "summary" in text and any(word in text for word in _BEFORE)
+
+
+def _longer(one: CapturedCall, other: CapturedCall) -> bool:
+    """Whether a conversation of the same model has more of it."""
+    return one.model == other.model and one.messages > other.messages
 
 
 def _sums_up(prompt: Prompt, last: Prompt, *, asked_for: bool) -> bool:

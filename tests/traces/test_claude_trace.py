@@ -120,6 +120,24 @@ def test_a_compaction_call_belongs_to_the_lane_it_summarises_and_so_does_what_fo
     assert [(event.kind, event.before) for event in session.events] == [("compaction", "a")]
 
 
+@pytest.mark.parametrize(
+    ("opening", "lane"),
+    [
+        ("This session continues an earlier one. A summary of it: …", "main"),
+        ("The conversation before this point was compacted into the following summary: …", "main"),
+        ("Write a summary of the parser's modules.", "main-2"),
+        ("earlier " + "x" * 385 + "summary", "main"),
+        ("earlier " + "x" * 386 + "summary", "main-2"),
+        ("Find the bug in the parser.", "main-2"),
+    ],
+)
+def test_a_history_replaced_by_a_summary_that_nobody_logged_stays_in_its_lane(tmp_path, opening, lane):
+    rows = main_lane(4)
+    session = read_one(tmp_path, *rows, pair(body(user(opening)), response("a"), at=100))
+    assert session.requests[-1].lane == lane
+    assert [event.kind for event in session.events] == (["compaction"] if lane == "main" else [])
+
+
 def test_a_tool_that_came_does_not_start_a_new_lane(tmp_path):
     one, two = conversation(2)
     two["tools"] = [*TOOLS, {"name": "new", "description": "", "input_schema": {"type": "object"}}]

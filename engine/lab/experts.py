@@ -100,6 +100,30 @@ def balance_by_bias(layer: Experts, inputs: Tensor, steps: int, speed: float = 0
     return loads
 
 
+def balancing_loss(layer: Experts, inputs: Tensor) -> Tensor:
+    """The auxiliary loss: experts times the sum of each one's share of assignments by its mean share of the router's
+    scores. 1 where all are used alike; only the scores have a gradient."""
+    scores = torch.softmax(inputs @ layer.router, -1)
+    load = torch.tensor(layer.route(inputs).load(EXPERTS), dtype=inputs.dtype)
+    return EXPERTS * (load / load.sum() * scores.mean(0)).sum()
+
+
+def balance_by_loss(layer: Experts, inputs: Tensor, steps: int) -> list[float]:
+    """Go down the auxiliary loss alone; its values on the way."""
+    router = layer.router.clone().requires_grad_()
+    layer.router = router
+    optimizer = torch.optim.Adam([router], lr=0.1)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = balancing_loss(layer, inputs)
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+    layer.router = router.detach()
+    return losses
+
+
 def trained(layer: Experts, inputs: Tensor) -> tuple[list[int], bool]:
     """One backward pass of a prediction loss: the experts that get a gradient, and whether the router does."""
     layer.router.requires_grad_()
@@ -125,6 +149,11 @@ def run(settings: LabSettings) -> Findings:
     gradients, router_learns = trained(layer, same)
     loads = balance_by_bias(layer, same, 120)
     after = layer.route(same).load(EXPERTS)
+    other, again = collapsed(torch.Generator().manual_seed(settings.seed))
+    losses = balance_by_loss(other, again, 200)
+    by_loss = other.route(again).load(EXPERTS)
+    even = Experts(generator)
+    even.router.zero_()
     figures = (
         MeasuredFigure("assignments", routed.assignments),
         MeasuredFigure("collapsed: assignments of expert 2", load[2]),
@@ -133,6 +162,10 @@ def run(settings: LabSettings) -> Findings:
         MeasuredFigure("collapsed: experts that get a gradient", str(gradients)),
         MeasuredFigure("collapsed: the router gets a gradient", router_learns),
         MeasuredFigure("after balancing: experts without work", sum(count == 0 for count in after)),
+        MeasuredFigure("auxiliary loss of a router without preferences", round(float(balancing_loss(even, same)), 12)),
+        MeasuredFigure("auxiliary loss, collapsed", losses[0]),
+        MeasuredFigure("auxiliary loss, after going down it", losses[-1]),
+        MeasuredFigure("after the auxiliary loss: experts without work", sum(count == 0 for count in by_loss)),
         MeasuredFigure("against every expert on every position", error),
     )
     return Findings(
@@ -140,8 +173,8 @@ def run(settings: LabSettings) -> Findings:
         tables=(
             ResultTable(
                 f"Assignments of {POSITIONS} positions to {CHOSEN} of {EXPERTS} experts",
-                ("expert", "random router", "collapsed", "after 120 steps of bias"),
-                tuple((e, routed.load(EXPERTS)[e], load[e], after[e]) for e in range(EXPERTS)),
+                ("expert", "random router", "collapsed", "after 120 steps of bias", "after the auxiliary loss"),
+                tuple((e, routed.load(EXPERTS)[e], load[e], after[e], by_loss[e]) for e in range(EXPERTS)),
             ),
         ),
         plots=(
@@ -166,8 +199,9 @@ EXPERIMENT = Experiment(
     title="Experts: assignments and balance",
     meaning=(
         "Positions times experts each are the assignments; a router may send them all to two experts, and then only "
-        "those two and the router learn. It establishes the counts, and that a bias on the choice evens the load "
-        "without touching the mixing weights. It does not show what experts specialise in, nor the cost of sending "
+        "those two and the router learn. It establishes the counts, that a bias on the choice evens the load without "
+        "touching the mixing weights, and that an auxiliary loss does so through the scores. It does not "
+        "show what experts specialise in, nor the cost of sending "
         "positions between devices."
     ),
     run=run,
@@ -178,6 +212,9 @@ EXPERIMENT = Experiment(
         "collapsed: experts without work": Published(6),
         "collapsed: experts that get a gradient": Published("[2, 7]"),
         "collapsed: the router gets a gradient": Published(True),
+        "auxiliary loss of a router without preferences": Published(1.0),
+        "auxiliary loss, collapsed": Published(4.0, Holds.CLOSELY, 0.3),
+        "after the auxiliary loss: experts without work": Published(0),
         "against every expert on every position": Published(1e-12, Holds.AT_MOST),
     },
 )

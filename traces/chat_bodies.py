@@ -75,6 +75,8 @@ def _blocks(content: object) -> list[Json]:
         return [{"type": "text", "text": content}] if content else []
     if not isinstance(content, list):
         return []
+    if not all(isinstance(part, (str, dict)) for part in content):
+        raise BadRow("bad field", "messages[].content[]")
     return [{"type": "text", "text": part} if isinstance(part, str) else part for part in content if part]
 
 

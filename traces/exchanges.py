@@ -8,49 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Literal
 
 import msgspec
 
 from agentsim.bodies import BodyError, MessagesReader, ReadBody
+from agentsim.bodies.answering_hosts import host_named, host_of_address
+from agentsim.bodies.api_shapes import OPENAI_APIS, Api
 from agentsim.bodies.messages_replies import MessagesReply, with_reply
 from agentsim.bodies.openai_compaction import kept_of, take_trigger
 from agentsim.bodies.openai_reader import Chat, OpenAIReader, ReadOpenAIBody, Responses, raw_input
+from agentsim.bodies.serving_provider import UNKNOWN, provider_of
 from agentsim.core.prompt import Prompt
-from agentsim.core.session import Event, EventKind, Request, Session, Source, Usage
+from agentsim.core.session import Event, EventKind, Request, Session, Source
 from agentsim.core.strict_decoding import BadRow, decode
-from agentsim.core.tokens import apportion
-from agentsim.traces.capture_lanes import CapturedCall, LanedRequest, LaneFinder
+from agentsim.traces.capture_lanes import CapturedCall, LaneFinder
+from agentsim.traces.captured_usage import closing, counted_prompt, told_lifetime
 from agentsim.traces.hostile_records import Tally
-
-FIVE_MINUTES = 300
-HALF_HOUR = 1800
-
-Api = Literal["messages", "chat", "responses", "compact"]
-"""Whose body it is: Anthropic's, or one of OpenAI's; ``compact`` has responses' body and asks for a summary of it."""
-
-_PATHS: tuple[tuple[str, Api], ...] = (
-    ("/messages", "messages"),
-    ("/chat/completions", "chat"),
-    ("/responses", "responses"),
-    ("/responses/compact", "compact"),
-)
-
-CLOSING = 8
-"""Tokens that may stand behind the last message of an OpenAI prompt, at most: neither read nor written."""
-
-
-def api_of(url: str) -> Api | None:
-    """The API that a URL is an endpoint of; ``None`` for any other (counting tokens, batches, files)."""
-    path = url.partition("#")[0].partition("?")[0].rstrip("/")
-    return next((api for end, api in _PATHS if path.endswith(end)), None)
+from agentsim.traces.server_words import whose_server
+from agentsim.traces.write_lifetimes import with_proved_lifetimes
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """A request as it was captured. Times in nanoseconds, ``None`` where the capture has none.
 
     ``reply`` is ``None`` when no response was captured; ``status`` is the HTTP status where there is one. ``api`` says
-    what the body is one of; of responses ``output`` are the items that were answered.
+    what the body is one of; of responses ``output`` are the items that were answered. ``provider`` is what the capture
+    declares, ``address`` the URL that was called, ``host`` which of several servers answered, ``account`` whose key it
+    was.
     """
 
     body: bytes
@@ -67,6 +51,10 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     harness: str | None = None
     harness_version: str | None = None
     betas: tuple[str, ...] = ()
+    provider: str | None = None
+    address: str | None = None
+    host: str | None = None
+    account: str | None = None
 
 
 class _Outline(msgspec.Struct, gc=False):
@@ -75,7 +63,6 @@ class _Outline(msgspec.Struct, gc=False):
     messages: list[msgspec.Raw] | None = None
     input: str | list[msgspec.Raw] | None = None
     previous_response_id: str | None = None
-    prompt_cache_key: str | None = None
     model: str | None = None
     tools: list[msgspec.Raw] | None = None
     max_tokens: int | float | None = None
@@ -96,23 +83,31 @@ _responses = msgspec.json.Decoder(Responses)
 
 
 def sessions_of(
-    exchanges: Iterable[Exchange], *, format: str, name: str, tally: Tally, files: tuple[str, ...], seen: set[str]
+    exchanges: Iterable[Exchange],
+    *,
+    format: str,
+    name: str,
+    tally: Tally,
+    files: tuple[str, ...],
+    seen: set[str],
+    of_wire: bool = True,
 ) -> list[Session]:
     """The sessions that these exchanges make up: one for each session they name, those that name none together.
 
     Each exchange is read as it comes and its body let go. ``name`` is the id of the session of those that name none.
     ``tally`` has counted the rows and learns here where they went; it becomes that of the first session. ``seen`` holds
-    the ids of replies already counted, and grows.
+    the ids of replies already counted, and grows. Without ``of_wire`` the bodies are what a program meant to send, and
+    not what went over the wire: messages, with settings that nothing tells.
     """
     groups: dict[str, _Builder] = {}
-    reader, openai = MessagesReader(), OpenAIReader()
+    readers = _Readers()
     for exchange in exchanges:
         try:
             outline = _outline(exchange)
             key = exchange.session or _session_told(exchange, outline) or name
             builder = groups.get(key)
             if builder is None:
-                builder = groups[key] = _Builder(key, format, tally, seen, reader, openai)
+                builder = groups[key] = _Builder(key, format, tally, seen, readers)
             builder.take(exchange, outline)
         except BadRow as bad:
             tally.skip(exchange.source.line, bad, exchange.source.file)
@@ -121,7 +116,13 @@ def sessions_of(
     if not sessions:
         return []
     first = msgspec.structs.replace(sessions[0], accounting=tally.accounting(), problems=tuple(tally.problems))
-    return [msgspec.structs.replace(session, files=files) for session in (first, *sessions[1:])]
+    built = [msgspec.structs.replace(session, files=files) for session in (first, *sessions[1:])]
+    return built if of_wire else [_meant(session) for session in built]
+
+
+def _meant(session: Session) -> Session:
+    requests = tuple(msgspec.structs.replace(request, settings=()) for request in session.requests)
+    return msgspec.structs.replace(session, completeness="messages", requests=requests)
 
 
 def _outline(exchange: Exchange) -> _Outline:
@@ -135,14 +136,13 @@ def _outline(exchange: Exchange) -> _Outline:
 
 
 def _not_one(api: Api) -> str:
-    return "not a Messages request" if api == "messages" else "not an OpenAI request"
+    return "not an OpenAI request" if api in OPENAI_APIS else "not a Messages request"
 
 
 def _session_told(exchange: Exchange, outline: _Outline) -> str | None:
-    """The session that a body names: in its metadata, or by the key under which its prompt is cached."""
-    if exchange.api == "messages":
-        return session_in(bytes(outline.metadata))
-    return outline.prompt_cache_key or None
+    """The session that a body names in its metadata. A key under which prompts are cached is no session: one program
+    may use one for all of its conversations, or many for one."""
+    return None if exchange.api in OPENAI_APIS else session_in(bytes(outline.metadata))
 
 
 def session_in(metadata: bytes) -> str | None:
@@ -166,18 +166,31 @@ def _by_start(exchange: Exchange) -> tuple[bool, int, str, int]:
     return (start is not None, start or 0, exchange.source.file, exchange.source.line)
 
 
+class _Readers:
+    """Readers of bodies: one for each provider, because some leave text out of their caches."""
+
+    def __init__(self) -> None:
+        self.openai = OpenAIReader()
+        self._messages: dict[str, MessagesReader] = {}
+
+    def messages(self, provider: str) -> MessagesReader:
+        """The reader of Messages bodies that went to a provider."""
+        found = self._messages.get(provider)
+        if found is None:
+            found = self._messages[provider] = MessagesReader(provider=provider)
+        return found
+
+
 class _Builder:
     """Builds one session from its exchanges, which may come in any order."""
 
-    def __init__(
-        self, id: str, format: str, tally: Tally, seen: set[str], reader: MessagesReader, openai: OpenAIReader
-    ) -> None:
+    def __init__(self, id: str, format: str, tally: Tally, seen: set[str], readers: _Readers) -> None:
         self.id = id
         self.format = format
         self.tally = tally
         self.seen = seen
-        self.reader = reader
-        self.openai = openai
+        self.readers = readers
+        self.noted: set[tuple[str, str | None]] = set()
         self.held: dict[str, tuple[str | None, tuple[bytes, ...]]] = {}
         """Items of responses by id, each behind those of another response."""
         self.prompts: dict[bytes, Prompt] = {}
@@ -194,19 +207,20 @@ class _Builder:
     def take(self, exchange: Exchange, outline: _Outline) -> None:
         """Read an exchange. Raises BadRow when its body is no Messages request."""
         guess = _guess(outline)
+        provider = _provider(exchange, outline.model or "")
         before = self.prompts.get(guess)
         triggered = False
         try:
             read: ReadBody | ReadOpenAIBody
-            if exchange.api == "messages":
-                read = self.reader.read(exchange.body, before)
+            if exchange.api not in OPENAI_APIS:
+                read = self.readers.messages(provider).read(exchange.body, before)
             elif exchange.api == "chat":
-                read = self.openai.chat(decode(_chats, exchange.body), before)
+                read = self.readers.openai.chat(decode(_chats, exchange.body), before)
             else:
                 asked = decode(_responses, exchange.body)
                 triggered = take_trigger(asked)
                 history = self._history(asked.previous_response_id)
-                read = self.openai.responses(asked, history, before)
+                read = self.readers.openai.responses(asked, history, before)
                 if exchange.reply is not None and exchange.reply.id is not None:
                     self.held[exchange.reply.id] = self._left(exchange, asked, history, triggered)
         except BodyError as error:
@@ -227,7 +241,7 @@ class _Builder:
             messages=len(outline.messages or outline.input or ()) if outline.input != "" else 0,
             summarises=exchange.api == "compact" or triggered,
         )
-        self.calls.append((msgspec.structs.replace(exchange, body=b"", output=()), call))
+        self.calls.append((msgspec.structs.replace(exchange, body=b"", output=(), provider=provider), call))
 
     def _left(
         self, exchange: Exchange, asked: Responses, history: list[bytes], triggered: bool
@@ -256,12 +270,15 @@ class _Builder:
         lanes = LaneFinder(call for _, call in calls)
         for exchange, call in calls:
             self._add(exchange, call, lanes)
+        requests, said = with_proved_lifetimes(self.requests)
+        for word in said:
+            self.tally.tell(0, word, note=True)
         return Session(
             id=self.id,
             format=self.format,
             completeness="full",
             lanes=lanes.lanes(),
-            requests=tuple(self.requests),
+            requests=requests,
             events=tuple(self.events),
             harness=self.harness,
         )
@@ -295,7 +312,7 @@ class _Builder:
             lane=place.lane_state.lane.id,
             model=call.model,
             start=exchange.start,
-            provider="anthropic" if exchange.api == "messages" else "openai",
+            provider=exchange.provider or UNKNOWN,
             parent=place.parent,
             purpose=place.purpose,
             first_token=exchange.first_token,
@@ -304,9 +321,24 @@ class _Builder:
             settings=call.settings,
             usage=usage,
             harness_version=exchange.harness_version,
+            account=exchange.account,
+            logged_cost=reply.logged_cost,
             source=exchange.source,
         )
-        self.requests.append(with_reply(request, reply))
+        request = with_reply(request, reply)
+        host = reply.host or host_named(exchange.host) or host_of_address(exchange.address)
+        self.requests.append(msgspec.structs.replace(request, host=host))
+        self._say_whose(exchange, host, call.model)
+
+    def _say_whose(self, exchange: Exchange, host: str | None, model: str) -> None:
+        """Say once of each server whose rules it is judged by, where that is not plain."""
+        provider = exchange.provider or UNKNOWN
+        if (provider, host) in self.noted:
+            return
+        self.noted.add((provider, host))
+        words = whose_server(exchange.api, provider, exchange.address, model)
+        if words is not None:
+            self.tally.tell(exchange.source.line, BadRow("other server", words), exchange.source.file, note=True)
 
     def _unique(self, id: str) -> str:
         """An id that no other request of the session has: attempts of one request may share one."""
@@ -330,52 +362,17 @@ def _guess(outline: _Outline) -> bytes:
     return blake2b(first, digest_size=16, key=(outline.model or "").encode()[:64]).digest()
 
 
-def with_lifetime(usage: Usage | None, prompt: Prompt) -> Usage | None:
-    """Writes whose lifetime the response does not tell were for five minutes if nothing else was asked for."""
-    if usage is None or not usage.write_other or usage.write_5m or usage.write_1h:
-        return usage
-    if not prompt.breakpoints or any(marker.ttl != FIVE_MINUTES for marker in prompt.breakpoints):
-        return usage
-    return msgspec.structs.replace(usage, write_5m=usage.write_other, write_1h=0, write_other=None)
-
-
-def told_lifetime(api: Api, usage: Usage | None, call: CapturedCall) -> Usage | None:
-    """The usage with the lifetime of its writes, where nothing but the usual one was asked for."""
-    if api == "messages":
-        return with_lifetime(usage, call.prompt)
-    if usage is None or not usage.write_other or usage.write_5m or usage.write_1h:
-        return usage
-    longer = any(marker.ttl != HALF_HOUR for marker in call.prompt.breakpoints)
-    if longer or any(name == "prompt_cache_ttl" and value != '"30m"' for name, value in call.settings):
-        return usage
-    return msgspec.structs.replace(usage, write_5m=usage.write_other, write_1h=0, write_other=None)
-
-
-def closing(api: Api, usage: Usage | None, prompt: Prompt) -> int:
-    """How many of the tokens counted belong to no block: those behind the last message of a user or a tool, which are
-    neither read nor written where a breakpoint stands at its end."""
-    if api == "messages" or usage is None or not (usage.read or usage.write) or not len(prompt):
-        return 0
-    fresh = usage.fresh or 0
-    return fresh if usage.write and fresh <= CLOSING and prompt[len(prompt) - 1].role != "assistant" else 0
+def _provider(exchange: Exchange, model: str) -> str:
+    reply = exchange.reply
+    return provider_of(
+        declared=exchange.provider,
+        address=exchange.address,
+        api=exchange.api,
+        model=model or (reply.model if reply is not None else None) or "",
+        shown=None if reply is None else reply.provider,
+    )
 
 
 def _most(outline: _Outline) -> int | None:
     given = (outline.max_completion_tokens, outline.max_output_tokens, outline.max_tokens)
     return next((most for most in given if isinstance(most, int)), None)
-
-
-def counted_prompt(prompt: Prompt, usage: Usage | None, before: LanedRequest | None, behind: int = 0) -> Prompt:
-    """The prompt with block sizes that add up to what the provider counted. Its front is shared with the one before,
-    so that a block keeps its size as long as it is there. ``behind`` of the tokens counted belong to no block."""
-    anchors = []
-    if before is not None:
-        keep = before.call.prompt.equal_length(prompt)
-        blocks = (prompt[at] for at in range(keep, len(prompt)))
-        if keep:
-            prompt = before.prompt.replace_after(keep, blocks, prompt.breakpoints)
-        if keep == len(before.prompt):
-            anchors.append((keep, before.prompt.tokens))
-    total = usage.total_input if usage is not None else None
-    total = total - behind if total is not None else None
-    return apportion(prompt, total, anchors) if total and len(prompt) else prompt

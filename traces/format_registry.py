@@ -7,9 +7,12 @@ problems)``. It is imported when it is needed.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from glob import glob
 from importlib import import_module
-from typing import Protocol, cast
+from typing import IO, Protocol, cast
 
 import msgspec
 
@@ -19,7 +22,10 @@ from agentsim.traces.log_lines import BOM, open_log
 from agentsim.traces.log_walk import LOG_ENDS, QUIET_ENDS, FoundFile, find
 
 HEAD_BYTES = 64 * 1024
-"""How much of a file is looked at to tell its format."""
+"""How much of a file is looked at to tell its format, where its first record is no longer."""
+
+FIRST_RECORD_BYTES = 16 * 2**20
+"""How much is looked at where it is: what tells a format may stand behind a long prompt."""
 
 
 class Reader(Protocol):
@@ -102,6 +108,67 @@ FORMATS = (
 )
 """In the order in which they are tried: the most particular one first."""
 
+GROUP = "agentsim.formats"
+"""Under which other packages name readers of theirs as entry points: modules with what :class:`Reader` asks for."""
+
+
+@cache
+def brought_formats() -> tuple[tuple[LogFormat, ...], tuple[Problem, ...]]:
+    """The formats of other packages, tried behind those of this one; and what is wrong with those that do not load.
+
+    Looking for them takes longer than reading a small log, so that it is done only where none of these fits.
+    """
+    found: list[LogFormat] = []
+    problems: list[Problem] = []
+    if not _is_named_somewhere(GROUP):
+        return (), ()
+    from importlib.metadata import entry_points  # it takes as long as all of a short command
+
+    points = set(entry_points(group=GROUP))
+    for point in sorted(points, key=lambda point: (point.name, point.value)):
+        format = LogFormat(point.module)
+        try:
+            complete = all(hasattr(format.reader, part) for part in _PARTS)
+            reason = "it lacks a part that every reader has"
+        except Exception as error:  # whatever somebody else's package does when it is imported
+            complete, reason = False, f"it cannot be imported ({type(error).__name__})"
+        if complete:
+            found.append(format)
+        else:
+            words = f"the format {point.name!r} of another package is left out: {reason}"
+            remedy = "update or remove the package; docs/formats.md says what a reader needs"
+            problems.append(Problem(file=point.value, line=0, reason=words, remedy=remedy))
+    return tuple(found), tuple(problems)
+
+
+def _is_named_somewhere(group: str) -> bool:
+    """Whether any installed package has entry points under this name, as far as their files say."""
+    for folder in dict.fromkeys(sys.path):
+        for ends in ("*.dist-info", "*.egg-info"):
+            for file in glob(os.path.join(folder or ".", ends, "entry_points.txt")):
+                try:
+                    with open(file, "rb") as stream:
+                        if f"[{group}]".encode() in stream.read(2**20):
+                            return True
+                except OSError:
+                    continue
+    return False
+
+
+_PARTS = ("NAME", "DESCRIPTION", "VERIFIED", "detect", "read_sessions")
+
+
+def in_order(modules: Iterable[str]) -> list[LogFormat]:
+    """The formats of these modules, in the order in which their sessions are read."""
+    wanted = set(modules)
+    known = [format for format in FORMATS if format.module in wanted]
+    return known + [LogFormat(module) for module in sorted(wanted.difference(format.module for format in FORMATS))]
+
+
+def all_formats() -> tuple[LogFormat, ...]:
+    """Those that come with the program, and those of other packages."""
+    return (*FORMATS, *brought_formats()[0])
+
 
 def detect(path: str) -> LogFormat | None:
     """The format of a file, or of the first file of a folder that has one; ``None`` when it has none that is known.
@@ -153,7 +220,7 @@ def grouped(paths: Sequence[str], problems: list[Problem]) -> tuple[dict[LogForm
         format = _checked_format(file, problems)
         if format is not None:
             by_format.setdefault(format, []).append(file.path)
-    groups = {format: by_format[format] for format in FORMATS if format in by_format}
+    groups = {format: by_format[format] for format in in_order(format.module for format in by_format)}
     return groups, frozenset(file.path for file in found if file.named)
 
 
@@ -167,6 +234,7 @@ def _checked_format(file: FoundFile, problems: list[Problem]) -> LogFormat | Non
         format = format_of(head, file.path)
         if format is not None:
             return format
+        problems += [problem for problem in brought_formats()[1] if problem not in problems]
         reason = "of no known format; expected JSON lines of an agent's log" if head.strip() else "an empty file"
     if file.named:
         raise TraceError(file.path, reason, remedy)
@@ -179,12 +247,42 @@ def _checked_format(file: FoundFile, problems: list[Problem]) -> LogFormat | Non
 def format_of(head: bytes, path: str) -> LogFormat | None:
     """The format of a file at ``path`` that begins with ``head``; ``None`` when it has none that is known."""
     head = head.removeprefix(BOM)
-    return next((format for format in FORMATS if format.reader.detect(head, path)), None)
+    found = next((format for format in FORMATS if format.reader.detect(head, path)), None)
+    if found is not None or not head.strip():
+        return found
+    return next((format for format in brought_formats()[0] if _detects(format, head, path)), None)
+
+
+def _detects(format: LogFormat, head: bytes, path: str) -> bool:
+    try:
+        return bool(format.reader.detect(head, path))
+    except Exception:  # somebody else's code: it does not know its own format then
+        return False
 
 
 def _head(path: str) -> bytes:
     with open_log(path) as file:
-        return file.read(HEAD_BYTES)
+        return head_of(file)
+
+
+def head_of(file: IO[bytes]) -> bytes:
+    """The beginning of a file that is to be told by it: at least its first record, as far as that is bounded."""
+    head = _read(file, HEAD_BYTES)
+    first, newline, _ = head.partition(b"\n")
+    if len(head) < HEAD_BYTES or (newline and first.strip() not in (b"{", b"[", BOM + b"{", BOM + b"[")):
+        return head
+    return head + _read(file, FIRST_RECORD_BYTES - HEAD_BYTES, until_newline=not newline)
+
+
+def _read(file: IO[bytes], size: int, *, until_newline: bool = False) -> bytes:
+    """So many bytes of a file, fewer at its end or where a line ends: one call may return less."""
+    parts: list[bytes] = []
+    while size > 0 and (data := file.read(min(size, 2**20))):
+        parts.append(data)
+        size -= len(data)
+        if until_newline and b"\n" in data:
+            break
+    return b"".join(parts)
 
 
 def nothing_found(paths: Sequence[str], problems: Sequence[Problem]) -> TraceError:

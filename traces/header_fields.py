@@ -7,18 +7,29 @@ from collections.abc import Mapping
 
 import msgspec
 
-_AGENT = re.compile(r"claude-cli/([0-9][0-9A-Za-z.+-]{0,30})")
+_AGENT = re.compile(r"\b(claude-cli|codex_cli_rs|codex-tui|codex_exec|opencode)/([0-9][0-9A-Za-z.+-]{0,30})")
+_HARNESSES = {"claude-cli": "claude-code", "codex_cli_rs": "codex", "codex-tui": "codex", "codex_exec": "codex"}
 _text = msgspec.json.Decoder(str)
+
+SESSIONS = ("x-claude-code-session-id", "session_id", "session-id", "x-session-id", "conversation_id")
+"""In which a harness names its session. A key under which prompts are cached is none: one key serves many sessions."""
+
+ACCOUNTS = ("anthropic-organization-id", "openai-organization", "chatgpt-account-id", "x-goog-user-project")
+_WANTED = frozenset(
+    (*SESSIONS, *ACCOUNTS, "request-id", "x-request-id", "x-amzn-requestid", "user-agent", "anthropic-beta", "host")
+)
 
 
 class HeaderFields(msgspec.Struct, frozen=True, gc=False):
-    """What headers tell about a request."""
+    """What headers tell about a request. ``host`` is the server that was asked."""
 
     session: str | None = None
     request_id: str | None = None
     harness: str | None = None
     harness_version: str | None = None
     betas: tuple[str, ...] = ()
+    host: str | None = None
+    account: str | None = None
 
 
 def told_by(headers: Mapping[str, msgspec.Raw] | None) -> HeaderFields:
@@ -26,7 +37,7 @@ def told_by(headers: Mapping[str, msgspec.Raw] | None) -> HeaderFields:
     wanted: dict[str, str] = {}
     for name, value in (headers or {}).items():
         lower = name.lower()
-        if lower in ("x-claude-code-session-id", "request-id", "x-request-id", "user-agent", "anthropic-beta"):
+        if lower in _WANTED:
             try:
                 wanted[lower] = _text.decode(value)
             except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -34,9 +45,15 @@ def told_by(headers: Mapping[str, msgspec.Raw] | None) -> HeaderFields:
     agent = _AGENT.search(wanted.get("user-agent", ""))
     betas = (part.strip() for part in wanted.get("anthropic-beta", "").split(","))
     return HeaderFields(
-        session=wanted.get("x-claude-code-session-id") or None,
-        request_id=wanted.get("request-id") or wanted.get("x-request-id") or None,
-        harness="claude-code" if agent else None,
-        harness_version=agent[1] if agent else None,
+        session=_first(wanted, SESSIONS),
+        request_id=_first(wanted, ("request-id", "x-request-id", "x-amzn-requestid")),
+        harness=_HARNESSES.get(agent[1], agent[1]) if agent else None,
+        harness_version=agent[2] if agent else None,
         betas=tuple(part for part in betas if part),
+        host=wanted.get("host") or None,
+        account=_first(wanted, ACCOUNTS),
     )
+
+
+def _first(wanted: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+    return next((wanted[name] for name in names if wanted.get(name)), None)

@@ -44,6 +44,10 @@ REMEDIES = {
     "no usage": "the response reports no token counters, so that nothing can be said about it",
     "other provider": "counters of another provider's API cannot be read in this format; the row was left out",
     "unclear convention": "nothing tells whether its input includes cached tokens; export it with its total",
+    "broken body": "the body was recorded packed, and cannot be unpacked; record it anew",
+    "lifetime proved": "nothing to do; they are priced as what they were",
+    "sums differ": "what is missing was not written to this file; compare with the provider's own bill",
+    "other server": 'give the provider beside the request (provider = "...") if it is another',
     "other endpoint": "only calls that generate text have a prompt to cache; the row was left out",
     "cannot be read": "check that it is a file you may read",
 }

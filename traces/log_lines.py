@@ -21,6 +21,7 @@ MOST_UNPACKED = 512 * 2**20
 
 BOM = b"\xef\xbb\xbf"
 GZIP = b"\x1f\x8b"
+ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 class LineChunk(NamedTuple):
@@ -63,28 +64,28 @@ def open_regular(path: str) -> int:
 
 
 def open_log(path: str) -> IO[bytes]:
-    """A regular file to read, unpacked where it is packed with gzip: told by its first bytes, not its name.
+    """A regular file to read, unpacked where it is packed with gzip or zstd: told by its first bytes, not its name.
 
     Raises OSError, also while it is read, for one that cannot be read, was cut off or is damaged.
     """
     file = open(open_regular(path), "rb", buffering=0)  # noqa: SIM115 - the caller closes it
     try:
-        packed = file.read(2) == GZIP
+        start = file.read(4)
         file.seek(0)
     except BaseException:
         file.close()
         raise
-    if not packed:
+    if not start.startswith((GZIP, ZSTD)):
         return file
-    from agentsim.traces.unpacking import Unpacked
+    from agentsim.traces.unpacking import Unpacked, UnpackedZstd
 
-    return cast(IO[bytes], Unpacked(file))
+    return cast(IO[bytes], Unpacked(file) if start.startswith(GZIP) else UnpackedZstd(file))
 
 
 def is_packed(path: str) -> bool:
-    """Whether a regular file is packed with gzip. Raises OSError when it cannot be read."""
+    """Whether a regular file is packed, with gzip or zstd. Raises OSError when it cannot be read."""
     with open(open_regular(path), "rb", buffering=0) as file:
-        return file.read(2) == GZIP
+        return file.read(4).startswith((GZIP, ZSTD))
 
 
 def read_blocks(

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from agentsim.core.session import Problem
 
-LOG_ENDS = (".jsonl", ".ndjson", ".jsonl.gz", ".request.json", ".response.json")
+LOG_ENDS = (".jsonl", ".ndjson", ".jsonl.gz", ".jsonl.zst", ".request.json", ".response.json")
 """In a folder only files with these ends are looked at; a file that was named is taken whatever its name."""
 
-QUIET_ENDS = (".json", ".traj", ".db", ".csv")
+QUIET_ENDS = (".json", ".traj", ".db", ".csv", ".har", ".yaml", ".yml", ".eval", ".json.gz", ".json.zst", ".har.gz")
 """Ends that many other files have as well: such a file in a folder is looked at, and nothing is said when it is of no
 known format."""
 

@@ -15,7 +15,8 @@ import msgspec
 from agentsim.core.session import Completeness, Event, EventKind, Lane, Problem, Purpose, Request, Session
 from agentsim.core.strict_decoding import BadRow
 from agentsim.traces.garbage_collection import without_collection
-from agentsim.traces.hostile_records import Tally, TraceError, rows_of, tell_or_raise
+from agentsim.traces.hostile_records import REMEDIES, Tally, TraceError, rows_of, tell_or_raise
+from agentsim.traces.write_lifetimes import with_proved_lifetimes
 
 T = TypeVar("T")
 
@@ -97,6 +98,9 @@ class Assembly:
                 after = places.get(request.parent or "", (start, 0))
                 places[request.id] = max(after, (start, request.end or 0))
             requests = sorted(requests, key=lambda request: places[request.id])
+        proved, said = with_proved_lifetimes(requests)
+        for word in said:
+            self.tally.tell(0, word, note=True)
         for lane, events in self._waiting.items():
             if lane in self._lanes:
                 self._events += events
@@ -106,7 +110,7 @@ class Assembly:
             format=self.format,
             completeness=completeness,
             lanes=tuple(lane for lane in self._lanes.values() if lane.id in used),
-            requests=tuple(requests),
+            requests=proved,
             events=tuple(event for event in self._events if event.lane in used),
             files=tuple(self.files),
             harness=self.harness,
@@ -204,6 +208,12 @@ def read_each(
             with without_collection():
                 session = read(path)
             refuse_empty(session, path, wanted, problems)
+        except (BadRow, RecursionError) as bad:
+            if isinstance(bad, RecursionError):
+                bad = BadRow("nested too deep")
+            error = TraceError(path, str(bad), REMEDIES.get(bad.reason, "check that this is the whole file"))
+            tell_or_raise(error, path, problems)
+            continue
         except OSError as error:
             tell_or_raise(error, path, problems)
             continue

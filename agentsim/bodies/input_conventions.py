@@ -7,7 +7,6 @@ that contradict their convention cost their row (:class:`BadRow`), they are not 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Literal
 
 from agentsim.core.session import Usage
@@ -87,30 +86,6 @@ def is_empty(usage: Usage) -> bool:
     return not (usage.fresh or usage.read or usage.write_5m or usage.write_1h or usage.write_other or usage.output)
 
 
-PROVIDERS = {
-    "openai-codex": "openai",
-    "openai-responses": "openai",
-    "openai-native": "openai",
-    "chatgpt": "openai",
-    "claude": "anthropic",
-    "claude-code": "anthropic",
-    "gemini": "google",
-    "gemini-cli": "google",
-    "google-gemini-cli": "google",
-    "google-generative-ai": "google",
-    "deepseek-official": "deepseek",
-}
-"""Names under which logs know a provider, and the name that rules and prices know it by."""
-
-
-def provider_name(name: str | None, unknown: str) -> str:
-    """The provider's usual name; ``unknown`` where the log names none."""
-    if not name:
-        return unknown
-    name = name.strip().lower()
-    return PROVIDERS.get(name, name)
-
-
 def reports_writes(provider: str, model: str) -> bool:
     """Whether a zero in a counter of writes means that nothing was written.
 
@@ -126,27 +101,3 @@ def check_excludes_cached(fresh: int | None, cached: int | None, output: int | N
         return
     if total == fresh + (output or 0):
         raise BadRow("bad counter", "the total says that cached tokens are part of the input here")
-
-
-_FAMILIES = (
-    ("claude", "anthropic"),
-    ("gpt-", "openai"),
-    ("codex", "openai"),
-    ("o1", "openai"),
-    ("o3", "openai"),
-    ("o4", "openai"),
-    ("gemini", "google"),
-    ("deepseek", "deepseek"),
-    ("grok", "xai"),
-    ("kimi", "moonshotai"),
-    ("qwen", "alibaba"),
-    ("glm", "zai"),
-    ("mistral", "mistral"),
-)
-
-
-@lru_cache(maxsize=256)
-def provider_of_model(model: str) -> str:
-    """The maker of a model, by its name; ``"unknown"`` for others. For logs that name no provider."""
-    name = model.strip().lower().rpartition("/")[2]
-    return next((maker for family, maker in _FAMILIES if name.startswith(family)), "unknown")

@@ -27,7 +27,8 @@ class ResponseMessage(msgspec.Struct, gc=False):
 
 
 class MessagesReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A response in the vocabulary's terms. ``host`` is who answered behind a gateway; ``output_final`` is False for a
+    """A response in the vocabulary's terms. ``host`` is who answered behind a gateway, ``provider`` whose server wrote
+    it as its fields show, ``logged_cost`` what it says that it cost, in picodollars; ``output_final`` is False for a
     stream that broke off."""
 
     id: str | None = None
@@ -40,6 +41,8 @@ class MessagesReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     speed: str | None = None
     region: str | None = None
     host: str | None = None
+    provider: str | None = None
+    logged_cost: int | None = None
     output_final: bool = True
 
 

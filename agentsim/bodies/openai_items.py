@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from agentsim.bodies.body_error import BodyError
+from agentsim.bodies.canonical_block import marker_ttl
 from agentsim.bodies.prompt_growth import BlockPiece
 from agentsim.bodies.sealed_summary import opened
 from agentsim.core.lifetimes import seconds_of
@@ -18,6 +19,8 @@ IMAGE_TOKENS = 1000
 _LONG_DATA = 1024
 
 MARKER = "prompt_cache_breakpoint"
+CACHE_CONTROL = "cache_control"
+"""Anthropic's marker, which gateways and some makers take in bodies of chat completions."""
 INHERITED = 0
 """The lifetime of a breakpoint that names none: that of its request."""
 
@@ -44,8 +47,10 @@ ROLES = ("user", "assistant", "system", "developer", "tool", "function")
 SPOKEN = frozenset(("function_call", "custom_tool_call", "local_shell_call", "reasoning", "web_search_call"))
 """Items that the assistant says, beside messages of its role."""
 
-_BOOKKEEPING = ("id", "status", "created_by", MARKER)
+_BOOKKEEPING = ("id", "status", "created_by", MARKER, CACHE_CONTROL)
 """Fields of an item that the model is not shown."""
+
+_BESIDE_TEXT = frozenset(("type", "text", "annotations", "logprobs", MARKER, CACHE_CONTROL))
 
 _encode = msgspec.json.encode
 
@@ -91,7 +96,7 @@ def item_of(value: object, path: str, model: str) -> Item:
         output = [{"type": "input_text", "text": output}]
     if not spoken and isinstance(output, list) and output and all(isinstance(part, dict) for part in output):
         return _result_of(value, output, known, path, model)
-    markers = () if spoken else _markers(value, path)
+    markers = _markers(value, path, spoken=spoken)
     return Item(role, spoken, (piece("messages", role, known, _shown(value), shown, model, markers),), _offered(value))
 
 
@@ -126,8 +131,7 @@ def _message_of(value: dict[str, Any], path: str, model: str) -> Item:
         elif isinstance(part, dict) and isinstance(part.get("type"), str):
             kind = str(_KINDS.get(part["type"], part["type"]))
             text = _text_of(part)
-            if role != "assistant":  # what the assistant said cannot end a prefix: such breakpoints are ignored
-                markers = _markers(part, f"{path}.content[{index}]")
+            markers = _markers(part, f"{path}.content[{index}]", spoken=role == "assistant")
         else:
             raise BodyError(f"{path}.content[{index}]", "must be an object with a type")
         pieces.append(piece(section, role, "tool_result" if is_result else kind, text, None, model, markers))
@@ -143,6 +147,9 @@ def _message_of(value: dict[str, Any], path: str, model: str) -> Item:
         pieces.append(piece(section, role, "tool_use", _encode(call, order="sorted").decode(), shown, model))
     if not pieces:
         pieces.append(piece(section, role, "text", "", None, model))
+    if CACHE_CONTROL in value:
+        markers = cache_control(value, path)
+        pieces[-1] = msgspec.structs.replace(pieces[-1], markers=markers or pieces[-1].markers)
     return Item(role, role == "assistant", tuple(pieces))
 
 
@@ -171,7 +178,21 @@ def tool_of(value: object, path: str, model: str) -> tuple[BlockPiece, ToolName 
     callable_ = isinstance(name, str) and kind in ("function", "custom")
     tool = ToolName(name, free=kind == "custom") if callable_ and isinstance(name, str) else None
     shown = name if isinstance(name, str) else kind
-    return piece("tools", None, "tool", _encode(value).decode(), shown, model), tool
+    markers = cache_control(value, path) or cache_control(told, path)
+    if markers:
+        value = {n: _unmarked(v) if n == kind else v for n, v in _unmarked(value).items()}
+    return piece("tools", None, "tool", _encode(value).decode(), shown, model, markers), tool
+
+
+def _unmarked(value: Any) -> Any:
+    return {n: v for n, v in value.items() if n != CACHE_CONTROL} if isinstance(value, dict) else value
+
+
+def cache_control(value: dict[str, Any], path: str) -> tuple[int, ...]:
+    """The lifetime that a ``cache_control`` asks for; empty where there is none. Raises BodyError."""
+    marker = value.get(CACHE_CONTROL)
+    ttl = None if marker is None else marker_ttl(marker, f"{path}.{CACHE_CONTROL}")
+    return () if ttl is None else (ttl,)
 
 
 def piece(
@@ -184,10 +205,13 @@ def piece(
     return BlockPiece(digest, kind, name, tokens, text, None, markers, (), 0)
 
 
-def _markers(value: dict[str, Any], path: str) -> tuple[int, ...]:
-    """The breakpoint at the end of a part, as its lifetime in seconds. Raises BodyError."""
+def _markers(value: dict[str, Any], path: str, *, spoken: bool = False) -> tuple[int, ...]:
+    """The breakpoint at the end of a part, as its lifetime in seconds. OpenAI's cannot end what the assistant said
+    (``spoken``) and is ignored there. Raises BodyError."""
+    if CACHE_CONTROL in value:
+        return cache_control(value, path)
     marker = value.get(MARKER)
-    if marker is None:
+    if marker is None or spoken:
         return ()
     if not isinstance(marker, dict) or marker.get("mode") != "explicit":
         raise BodyError(f"{path}.{MARKER}.mode", "must be 'explicit'")
@@ -209,11 +233,11 @@ def _shown(value: dict[str, Any]) -> str:
 def _text_of(value: dict[str, Any]) -> str:
     """The text of a part, or its JSON where it is more than text. Long data is replaced by its digest."""
     text = value.get("text")
-    if isinstance(text, str) and set(value) <= {"type", "text", "annotations", "logprobs", MARKER}:
+    if isinstance(text, str) and set(value) <= _BESIDE_TEXT:
         return text
     image = value.get("image_url")
     if isinstance(image, dict):
         image = image.get("url")
     if isinstance(image, str) and len(image) > _LONG_DATA:
         return f"image {blake2b(image.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
-    return _encode({name: inner for name, inner in value.items() if name != MARKER}).decode()
+    return _encode({name: inner for name, inner in value.items() if name not in (MARKER, CACHE_CONTROL)}).decode()

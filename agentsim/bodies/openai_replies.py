@@ -10,7 +10,7 @@ import msgspec
 from agentsim.bodies.answering_hosts import host_named
 from agentsim.bodies.messages_replies import MessagesReply
 from agentsim.bodies.messages_usage import ABSENT
-from agentsim.bodies.openai_usage import OpenAIUsage, openai_usage
+from agentsim.bodies.openai_usage import OpenAIUsage, openai_usage, picodollars
 from agentsim.bodies.sse import data_of
 from agentsim.core.session import ProviderDiagnosis, Usage
 from agentsim.core.strict_decoding import BadRow, Count
@@ -35,6 +35,8 @@ class _Body(msgspec.Struct, gc=False):
     model: str | None = None
     provider: msgspec.Raw = ABSENT
     """OpenRouter's word on which of its hosts answered."""
+    system_fingerprint: msgspec.Raw = ABSENT
+    timings: msgspec.Raw = ABSENT
     status: str | None = None
     service_tier: str | None = None
     usage: OpenAIUsage | None = None
@@ -110,9 +112,20 @@ def _answered(body: _Body, *, finished: bool) -> OpenAIReply:
         diagnosis=_diagnosis(body.prompt_cache_diagnostics),
         service_tier=body.service_tier,
         host=host_named(body.provider),
+        provider=_shown(body),
+        logged_cost=None if body.usage is None else picodollars(bytes(body.usage.cost)),
         output_final=finished,
     )
     return OpenAIReply(reply, tuple(bytes(item) for item in body.output or ()))
+
+
+def _shown(body: _Body) -> str | None:
+    """Whose server wrote an answer, by fields that hardly another writes."""
+    if host_named(body.provider) is not None:
+        return "openrouter"
+    if b"ollama" in bytes(body.system_fingerprint):
+        return "ollama"
+    return "llamacpp" if b'"prompt_n"' in bytes(body.timings) else None
 
 
 def usage_told(sent: OpenAIUsage) -> Usage:

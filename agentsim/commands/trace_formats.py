@@ -30,13 +30,13 @@ def command(paths: tuple[str, ...], as_json: bool) -> ExitCode:
     from agentsim.report.json.canonical_json import formats_document, write_document
     from agentsim.report.paper import Paper
     from agentsim.report.screen.formats_page import write_detected, write_formats
-    from agentsim.traces.format_registry import FORMATS, detect
+    from agentsim.traces.format_registry import all_formats, detect
 
     if not paths:
         if as_json:
-            write_document(sys.stdout, formats_document(FORMATS))
+            write_document(sys.stdout, formats_document(all_formats()))
         else:
-            write_formats(Paper.on(sys.stdout), FORMATS)
+            write_formats(Paper.on(sys.stdout), all_formats())
         return ExitCode.OK
     detected = []
     for path in paths:
@@ -45,7 +45,7 @@ def command(paths: tuple[str, ...], as_json: bool) -> ExitCode:
         except OSError as error:
             raise unreadable(error, path) from error
     if as_json:
-        write_document(sys.stdout, formats_document(FORMATS, detected))
+        write_document(sys.stdout, formats_document(all_formats(), detected))
     else:
         write_detected(Paper.on(sys.stdout), detected)
     return ExitCode.OK if all(found for _, found in detected) else ExitCode.UNREADABLE

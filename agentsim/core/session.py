@@ -94,8 +94,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     values are canonical JSON text. ``appended_blocks`` counts the content blocks (thinking not counted) that came
     after the parent's prompt, where the log shows them and no prompt is kept. ``section_tokens`` are sizes of
     sections that are known without their content. ``host`` is which upstream or server answered, where a provider has
-    several and the log names it. ``output_final`` is False where the log holds a placeholder
-    instead of the final output count. ``counted`` is False for a copy of a request that belongs to another session (a
+    several and the log names it. ``account`` is whose key or organisation it was sent under, where that is told.
+    ``logged_cost`` is what the log itself says the request cost, in picodollars: the word of the program that wrote
+    it, and no price of ours. ``output_final`` is False where the log holds a placeholder instead of the final output
+    count. ``counted`` is False for a copy of a request that belongs to another session (a
     fork or a resume copies the history it starts from): it stays as the context of the rows after it, and is in no
     total.
     """
@@ -119,6 +121,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     speed: str | None = None
     region: str | None = None
     host: str | None = None
+    account: str | None = None
+    logged_cost: int | None = None
     harness_version: str | None = None
     appended_blocks: int | None = None
     section_tokens: tuple[tuple[str, int], ...] = ()

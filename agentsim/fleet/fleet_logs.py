@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentsim.core.session import Problem
+from agentsim.traces.format_registry import head_of
 from agentsim.traces.log_walk import LOG_ENDS, QUIET_ENDS, find
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 COMPRESSED = (".gz", ".zst")
 """Ends of compressed logs; what stands before them is the name of the log."""
 
-HEAD_BYTES = 64 * 1024
-"""How much of a file is looked at to tell what it is."""
 
 _PIECE = 64 * 1024
 """How much is decompressed at once: of a log that is cut, less than this is lost before the cut."""
@@ -81,10 +80,10 @@ def read_head(item: Input) -> bytes:
     """The first bytes of a log, decompressed. Raises OSError."""
     if item.readable:
         with open(item.url, "rb") as file:
-            return file.read(HEAD_BYTES)
+            return head_of(file)
     try:
         with _open(item) as file:
-            return bytes(file.read(HEAD_BYTES))
+            return head_of(file)
     except _broken() as error:
         raise OSError(_BROKEN) from error
     except OSError:

@@ -9,9 +9,8 @@ from hashlib import blake2b
 import msgspec
 
 from agentsim.core.session import Problem
-from agentsim.fleet.fleet_logs import HEAD_BYTES, Input, read_head
+from agentsim.fleet.fleet_logs import Input, read_head
 from agentsim.traces.format_registry import format_of
-from agentsim.traces.log_lines import BOM
 from agentsim.traces.readers.claude_code.claude_files import session_in
 
 SHARD_BYTES = 32 * 2**20
@@ -79,7 +78,7 @@ def units_of(inputs: Sequence[Input], tell: Callable[[Problem], None], limit: in
             reason = error.strerror or str(error)
             tell(Problem(file=item.url, line=0, reason=reason, remedy="check that it may be read"))
             continue
-        format = format_of(head[:HEAD_BYTES].removeprefix(BOM), item.name)
+        format = format_of(head, item.name)
         if format is None:
             if item.named or item.name.endswith((".jsonl", ".ndjson")):
                 reason = "of no known format" if head.strip() else "an empty file"

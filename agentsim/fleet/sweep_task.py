@@ -59,13 +59,14 @@ def run(job: Job) -> str:
 
 
 def _read(shard: Shard, placed: Mapping[str, str], problems: list[Problem]) -> Iterator[Session]:
-    from agentsim.traces.format_registry import FORMATS
+    from agentsim.traces.format_registry import FORMATS, all_formats
 
     paths: dict[str, list[str]] = {}
     formats = {file.url: unit.format for unit in shard.units for file in unit.files}
     for path, url in placed.items():
         paths.setdefault(formats[url], []).append(path)
-    for format in FORMATS:
+    known = {format.name for format in FORMATS}
+    for format in FORMATS if known.issuperset(paths) else all_formats():
         if format.name in paths:
             yield from format.reader.read_sessions(paths[format.name], problems)
 

@@ -67,7 +67,8 @@ def sessions(tmp_path, data, name="log.jsonl"):
 def test_a_completion_is_a_request_with_its_prompt(tmp_path):
     (session,) = sessions(tmp_path, jsonl(*CALLS))
     first, second, third = session.requests
-    assert (session.completeness, first.provider, first.model) == ("full", "anthropic", "claude-sonnet-4-20250514")
+    assert (session.completeness, first.provider, first.model) == ("messages", "anthropic", "claude-sonnet-4-20250514")
+    assert first.settings == ()  # what a program meant to send is not what went over the wire
     assert second.usage is not None
     assert (second.usage.fresh, second.usage.read, second.usage.write) == (10, 1_990, 300)
     assert second.prompt is not None
@@ -88,10 +89,10 @@ def test_files_of_one_call_in_a_folder_are_one_session(tmp_path):
     assert (session.id, len(session.requests)) == ("completions", 3)
 
 
-def test_a_prompt_without_a_marker_is_proved_to_be_uncached(tmp_path):
+def test_a_prompt_without_a_marker_is_implied_to_be_uncached(tmp_path):
     (session,) = sessions(tmp_path, jsonl(completion(0, 2_000, 0, 0, marked=False)))
     (verdict,) = diagnose(session).verdicts
-    assert (verdict.cause, verdict.evidence) == ("AS305", "proved")
+    assert (verdict.cause, verdict.evidence) == ("AS305", "implied")
 
 
 def test_other_models_become_rows(tmp_path):
@@ -185,4 +186,4 @@ def test_a_real_run_without_markers(shared_data):
     (session,) = sound(list(openhands.read_sessions([str(path)])))
     found = diagnose(session)
     assert (found.totals.requests, found.totals.fresh, found.totals.read, found.totals.written) == (6, 35_428, 0, 0)
-    assert {(verdict.cause, verdict.evidence) for verdict in found.verdicts} == {("AS305", "proved")}
+    assert {(verdict.cause, verdict.evidence) for verdict in found.verdicts} == {("AS305", "implied")}

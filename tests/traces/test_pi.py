@@ -94,7 +94,7 @@ def test_an_automatic_cache_does_not_report_writes(tmp_path):
         answer("a1", "u1", 2, 900, 1_024, 0, provider="openai-codex", model="gpt-5.5"),
     )
     (session,) = read(tmp_path, rows)
-    assert session.requests[0].provider == "openai"
+    assert session.requests[0].provider == "codex"
     assert session.requests[0].usage == Usage(fresh=900, read=1_024, write_other=None, output=10)
 
 

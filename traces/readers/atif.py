@@ -13,7 +13,9 @@ from typing import Any
 
 import msgspec
 
-from agentsim.bodies.input_conventions import input_includes_cached, provider_of_model
+from agentsim.bodies.input_conventions import input_includes_cached
+from agentsim.bodies.openai_usage import logged_picodollars
+from agentsim.bodies.serving_provider import provider_of
 from agentsim.core.session import Problem, Request, Session, Source
 from agentsim.core.strict_decoding import BadRow, Count, counter, decode
 from agentsim.traces.json_documents import read_document
@@ -32,6 +34,7 @@ class _Metrics(msgspec.Struct, gc=False):
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
     cached_tokens: Count | None = None
+    cost_usd: msgspec.Raw = msgspec.Raw(b"")
     extra: dict[str, Any] | None = None
 
 
@@ -109,7 +112,7 @@ def _take(trajectory: _Trajectory, lane: str, path: str, assembly: Assembly, dep
                     id=f"{lane}#{step.step_id if step.step_id is not None else number}",
                     lane=lane,
                     model=model.rpartition("/")[2],
-                    provider=provider_of_model(model),
+                    provider=provider_of(model=model),
                     start=None,
                     end=nanoseconds(step.timestamp),
                     usage=input_includes_cached(
@@ -118,6 +121,7 @@ def _take(trajectory: _Trajectory, lane: str, path: str, assembly: Assembly, dep
                         _written(step.metrics.extra or {}),
                         step.metrics.completion_tokens,
                     ),
+                    logged_cost=logged_picodollars(step.metrics.cost_usd),
                     harness_version=agent.version,
                     counted=not step.is_copied_context,
                     source=Source(path, number),

@@ -98,6 +98,8 @@ def _exchange(pair: _Pair, source: Source) -> Exchange:
         harness=asked.harness,
         harness_version=asked.harness_version,
         betas=asked.betas,
+        address=request.url,
+        account=asked.account or answered.account,
     )
 
 

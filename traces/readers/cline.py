@@ -15,14 +15,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from agentsim.bodies.input_conventions import (
-    input_excludes_cached,
-    input_includes_cached,
-    is_empty,
-    provider_name,
-    reports_writes,
-)
+from agentsim.bodies.input_conventions import input_excludes_cached, input_includes_cached, is_empty, reports_writes
 from agentsim.bodies.messages_usage import ABSENT
+from agentsim.bodies.openai_usage import logged_picodollars
+from agentsim.bodies.serving_provider import provider_name
 from agentsim.core.session import Problem, Request, Session, Source, Usage
 from agentsim.core.strict_decoding import BadRow, Count, decode
 from agentsim.traces.hostile_records import Tally
@@ -41,6 +37,7 @@ class _Metrics(msgspec.Struct, gc=False):
     outputTokens: Count | None = None
     cacheReadTokens: Count | None = None
     cacheWriteTokens: Count | None = None
+    cost: msgspec.Raw = ABSENT
 
 
 class _Model(msgspec.Struct, gc=False):
@@ -83,6 +80,7 @@ class _Call(msgspec.Struct, gc=False):
     cacheReads: Count | None = None
     cacheWrites: Count | None = None
     cancelReason: str | None = None
+    cost: msgspec.Raw = ABSENT
     apiProtocol: str | None = None
 
 
@@ -151,6 +149,7 @@ def _sdk(path: str) -> Session:
                         start=before,
                         end=time,
                         usage=usage,
+                        logged_cost=logged_picodollars((message.metrics or _Metrics()).cost),
                         source=Source(path, number),
                     )
                 )
@@ -213,6 +212,7 @@ def _panel(path: str) -> Session:
                 provider=provider,
                 start=time,
                 usage=usage,
+                logged_cost=logged_picodollars(call.cost),
                 source=Source(path, number),
             )
         )

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from agentsim.bodies.input_conventions import provider_of_model
+from agentsim.bodies.input_conventions import input_includes_cached
 from agentsim.bodies.messages_usage import ABSENT
+from agentsim.bodies.serving_provider import provider_of
 from agentsim.core.session import Problem, Request, Session, Source, Usage
-from agentsim.core.strict_decoding import Count, decode
+from agentsim.core.strict_decoding import BadRow, Count, decode
 from agentsim.traces.session_assembly import MAIN, Assembly, effort_setting, read_each, take_events
 from agentsim.traces.time_stamps import nanoseconds
 
@@ -56,7 +57,12 @@ class _Sums(msgspec.Struct, gc=False):
     cacheWriteTokens: Count | None = None
 
 
+class _Count(msgspec.Struct, gc=False):
+    count: Count | None = None
+
+
 class _ModelMetrics(msgspec.Struct, gc=False):
+    requests: _Count | None = None
     usage: _Sums | None = None
 
 
@@ -148,7 +154,7 @@ class _Log:
                 id=id or f"{self.assembly.id}#{line}",
                 lane=lane,
                 model=model,
-                provider=provider_of_model(model),
+                provider=provider_of(model=model),
                 start=self.begun,
                 end=time,
                 settings=effort_setting(self.effort),
@@ -158,10 +164,38 @@ class _Log:
             )
         )
 
+    def _is_whole(self, model: str, metrics: _ModelMetrics) -> bool:
+        """Whether the sums are those of the one call that there was."""
+        calls = [request for request in self.assembly.requests if request.model == model]
+        told = metrics.requests.count if metrics.requests is not None else None
+        sums = metrics.usage
+        return (
+            told == 1
+            and len(calls) == 1
+            and sums is not None
+            and calls[0].usage is not None
+            and (calls[0].usage.output == sums.outputTokens)
+        )
+
+    def _fill(self, model: str, sums: _Sums) -> None:
+        try:
+            usage = input_includes_cached(
+                sums.inputTokens, sums.cacheReadTokens, sums.cacheWriteTokens or None, sums.outputTokens
+            )
+        except BadRow as bad:
+            self.tally.tell(0, bad, note=True)
+            return
+        self.assembly.requests = [
+            msgspec.structs.replace(request, usage=usage) if request.model == model else request
+            for request in self.assembly.requests
+        ]
+
     def _shutdown(self, line: int, shutdown: _Shutdown) -> None:
         for model, metrics in sorted(shutdown.modelMetrics.items()):
             sums = metrics.usage
-            if sums is not None:
+            if sums is not None and self._is_whole(model, metrics):
+                self._fill(model, sums)
+            elif sums is not None:
                 self.tally.problems.append(
                     Problem(
                         file=self.path,

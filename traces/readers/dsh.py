@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from agentsim.bodies.input_conventions import input_excludes_cached, is_empty, provider_name
+from agentsim.bodies.input_conventions import input_excludes_cached, is_empty
 from agentsim.bodies.messages_usage import ABSENT
+from agentsim.bodies.serving_provider import provider_name
 from agentsim.core.session import Problem, Request, Session, Source, Usage
 from agentsim.core.strict_decoding import Count, decode
 from agentsim.traces.session_assembly import MAIN, Assembly, effort_setting, read_each, take_events

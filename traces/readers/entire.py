@@ -46,13 +46,13 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
 
     What is wrong with a file is told in ``problems``; without that list OSError is raised for it.
     """
-    from agentsim.traces.format_registry import FORMATS, HEAD_BYTES, LogFormat
+    from agentsim.traces.format_registry import FORMATS, LogFormat, head_of
 
     groups: dict[LogFormat, list[str]] = {}
     for path in _longest(paths, problems):
         try:
             with open(open_regular(path), "rb") as file:
-                head = file.read(HEAD_BYTES)
+                head = head_of(file)
         except OSError as error:
             tell_or_raise(error, path, problems)
             continue

@@ -14,14 +14,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from agentsim.bodies import openai_replies
-from agentsim.bodies.messages_replies import read_message
-from agentsim.bodies.openai_replies import OpenAIReply
-from agentsim.bodies.sse import read_stream
+from agentsim.bodies.api_shapes import Api, api_of, model_in
+from agentsim.bodies.captured_calls import body_to_read, read_answered
 from agentsim.core.session import Problem, Session, Source
 from agentsim.core.strict_decoding import BadRow, decode
 from agentsim.traces.capture_files import read_captures
-from agentsim.traces.exchanges import Api, Exchange, api_of
+from agentsim.traces.exchanges import Exchange
 from agentsim.traces.header_fields import HeaderFields, told_by
 from agentsim.traces.hostile_records import Tally
 from agentsim.traces.json_documents import read_document
@@ -131,7 +129,7 @@ def _exchange(entry: _Entry, api: Api, source: Source) -> Exchange:
     timings = entry.timings or _Timings()
     told = None if response is None or status is None or status >= 400 else read_answered(_data(response), api)
     return Exchange(
-        body=text.encode("utf-8", "surrogatepass"),
+        body=body_to_read(text.encode("utf-8", "surrogatepass"), api, model_in(request.url)),
         source=source,
         api=api,
         reply=None if told is None else told.reply,
@@ -145,6 +143,8 @@ def _exchange(entry: _Entry, api: Api, source: Source) -> Exchange:
         harness=asked.harness,
         harness_version=asked.harness_version,
         betas=asked.betas,
+        address=request.url,
+        account=asked.account or answered.account,
     )
 
 
@@ -171,11 +171,3 @@ def _data(response: _Response) -> bytes:
         except (binascii.Error, ValueError):
             raise BadRow("no response", "the body is not base64") from None
     return data
-
-
-def read_answered(data: bytes, api: Api) -> OpenAIReply:
-    """The reply that a recorded body holds, whole or as a stream. Raises BadRow when it holds none."""
-    if api != "messages":
-        return openai_replies.read(data)
-    is_stream = data.lstrip().startswith((b"event:", b"data:"))
-    return OpenAIReply(read_stream(data) if is_stream else read_message(data))

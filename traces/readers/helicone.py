@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.bodies.answering_hosts import host_named
-from agentsim.bodies.input_conventions import convention_told, provider_name, provider_of_model, usage_by
+from agentsim.bodies.input_conventions import convention_told, usage_by
 from agentsim.bodies.messages_usage import ABSENT, SentUsage, usage_of
 from agentsim.bodies.openai_usage import OpenAIUsage, openai_usage
+from agentsim.bodies.serving_provider import provider_of
 from agentsim.core.session import Problem, Request, Session, Source, Usage
 from agentsim.core.strict_decoding import BadRow, Count, decode
 from agentsim.traces.body_prompts import BodyPrompts
@@ -125,7 +126,7 @@ def _request(row: _Row, source: Source) -> Request:
     start, end = nanoseconds(row.request_created_at), nanoseconds(row.response_created_at)
     took, first = _span(row.delay_ms), _span(row.time_to_first_token)
     properties = row.properties or row.request_properties or {}
-    provider = provider_name(row.provider, provider_of_model(model))
+    provider = provider_of(declared=row.provider, model=model)
     answer = _answer(row.response_body)
     return Request(
         id=row.request_id or f"#{source.line}",

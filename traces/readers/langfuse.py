@@ -13,7 +13,9 @@ from typing import Any
 
 import msgspec
 
-from agentsim.bodies.input_conventions import Conventions, convention_told, provider_of_model, usage_by
+from agentsim.bodies.input_conventions import Conventions, convention_told, usage_by
+from agentsim.bodies.openai_usage import logged_picodollars
+from agentsim.bodies.serving_provider import provider_of
 from agentsim.core.session import Problem, Request, Session, Source
 from agentsim.core.strict_decoding import BadRow, counter
 from agentsim.traces.export_rows import add_in_order, export_rows
@@ -29,6 +31,7 @@ INPUT = ("input", "promptTokens", "input_tokens", "prompt_tokens")
 OUTPUT = ("output", "completionTokens", "output_tokens", "completion_tokens")
 READ = ("cache_read_input_tokens", "input_cache_read", "input_cached_tokens", "cached_tokens", "cache_read")
 WRITE = ("cache_creation_input_tokens", "cache_write_input_tokens", "input_cache_creation", "cache_creation")
+REASONING = ("output_reasoning_tokens", "output_reasoning", "reasoning_tokens", "reasoning", "thoughts")
 TOTAL = ("total", "totalTokens", "total_tokens")
 
 
@@ -45,6 +48,8 @@ class _Row(msgspec.Struct, gc=False, rename="camel"):
     level: str | None = None
     usage_details: dict[str, Any] | None = None
     usage: dict[str, Any] | None = None
+    cost_details: dict[str, Any] | None = None
+    calculated_total_cost: Any = None
 
 
 _rows = msgspec.json.Decoder(_Row)
@@ -102,6 +107,7 @@ class _Counters:
         self.read, self.write, self.total = _first(found, READ), _first(found, WRITE), _first(found, TOTAL)
         if self.sent is None and self.output is None:
             raise BadRow("no usage", "usageDetails")
+        self.output = _with_reasoning(found, self.sent, self.read, self.write, self.output, self.total)
         self.told = convention_told(self.sent, self.read, self.write, self.output, self.total)
 
 
@@ -117,13 +123,36 @@ def _request(row: _Row, counters: _Counters, conventions: Conventions, source: S
         id=row.id or f"#{source.line}",
         lane=row.session_id or row.trace_id or MAIN,
         model=model.rpartition("/")[2],
-        provider=provider_of_model(model),
+        provider=provider_of(model=model),
         start=start,
         first_token=first if first is not None and start is not None and first > start else None,
         end=nanoseconds(row.end_time),
+        logged_cost=_cost(row),
         usage=usage_by(convention, counters.sent, counters.read, counters.write, counters.output),
         source=source,
     )
+
+
+def _cost(row: _Row) -> int | None:
+    costs = row.cost_details or {}
+    return logged_picodollars(costs.get("total")) or logged_picodollars(row.calculated_total_cost)
+
+
+def _with_reasoning(
+    found: dict[str, Any], sent: int | None, read: int | None, write: int | None, output: int | None, total: int | None
+) -> int | None:
+    """The output with what was thought: some programs count it beside the output. The total tells; where there is none,
+    more thought than output cannot be a part of it."""
+    thought = _first(found, REASONING)
+    if not thought or output is None:
+        return output
+    cached = (read or 0) + (write or 0)
+    if total is not None and sent is not None:
+        if total in (sent + output, sent + cached + output):
+            return output
+        if total in (sent + output + thought, sent + cached + output + thought):
+            return output + thought
+    return output + thought if thought > output else output
 
 
 def _first(found: dict[str, Any], names: Sequence[str]) -> int | None:

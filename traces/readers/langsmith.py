@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from agentsim.bodies.input_conventions import input_includes_cached, provider_name, provider_of_model
+from agentsim.bodies.input_conventions import input_includes_cached
+from agentsim.bodies.serving_provider import provider_of
 from agentsim.core.session import Problem, Request, Session, Source, Usage
 from agentsim.core.strict_decoding import BadRow, counter
 from agentsim.traces.export_rows import add_in_order, export_rows
@@ -87,7 +88,7 @@ def _request(row: _Row, source: Source) -> Request:
         id=row.id or f"#{source.line}",
         lane=_text(metadata, "thread_id", "conversation_id", "session_id") or row.trace_id or MAIN,
         model=model.rpartition("/")[2],
-        provider=provider_name(_text(metadata, "ls_provider"), provider_of_model(model)),
+        provider=provider_of(declared=_text(metadata, "ls_provider"), model=model),
         start=start,
         first_token=first if first is not None and start is not None and first > start else None,
         end=nanoseconds(row.end_time),

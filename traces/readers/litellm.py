@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from agentsim.bodies.answering_hosts import host_named, host_of_address
-from agentsim.bodies.input_conventions import input_includes_cached, provider_name, provider_of_model
+from agentsim.bodies.input_conventions import reports_writes
+from agentsim.bodies.openai_usage import logged_picodollars, usage_in
+from agentsim.bodies.serving_provider import provider_of
 from agentsim.core.session import Problem, Request, Session, Source, Usage
-from agentsim.core.strict_decoding import counter
 from agentsim.traces.export_rows import add_in_order
 from agentsim.traces.hostile_records import calls_in, rows_of
 from agentsim.traces.session_assembly import MAIN, Assembly, read_each
@@ -69,45 +70,50 @@ def _id(row: Json) -> str | None:
 def _request(row: Json, source: Source) -> Request:
     model = _text(row, "model") or ""
     start, end, first = (_time(row.get(name)) for name in ("startTime", "endTime", "completionStartTime"))
+    declared = _text(row, "custom_llm_provider")
+    provider = provider_of(declared=declared, address=_address(row), model=model)
     return Request(
         id=_id(row) or f"#{source.line}",
         lane=_text(row, "session_id", "trace_id") or MAIN,
         model=model.rpartition("/")[2],
-        provider=provider_name(_text(row, "custom_llm_provider"), provider_of_model(model)),
+        provider=provider,
         start=start,
         first_token=first if first is not None and start is not None and first > start else None,
         end=end,
-        usage=_usage(row),
+        usage=_usage(row, provider, model),
         host=_host(row),
+        logged_cost=logged_picodollars(row.get("spend", row.get("response_cost"))),
         source=source,
     )
 
 
+def _places(row: Json) -> list[Json]:
+    return [row, *(_object(row.get(name)) for name in ("hidden_params", "metadata"))]
+
+
+def _address(row: Json) -> str | None:
+    return next((found for place in _places(row) if (found := _text(place, "api_base"))), None)
+
+
 def _host(row: Json) -> str | None:
     """Where the gateway sent the request: the host of the address, or else the name of the deployment."""
-    places = [row, *(_object(row.get(name)) for name in ("hidden_params", "metadata"))]
+    places = _places(row)
     found = (host_of_address(place.get("api_base")) for place in places)
     named = (host_named(place.get("model_id")) for place in places)
     return next((host for host in (*found, *named) if host is not None), None)
 
 
-def _usage(row: Json) -> Usage:
+def _usage(row: Json, provider: str, model: str) -> Usage:
     metadata = _object(row.get("metadata"))
     places = [
         _object(place.get(name))
         for place in (metadata, row)
         for name in ("usage_object", "additional_usage_values", "usage")
     ]
-    read = _first(places, "cache_read_input_tokens")
-    if read is None:
-        read = _first([_object(place.get("prompt_tokens_details")) for place in places], "cached_tokens")
-    write = _first(places, "cache_creation_input_tokens")
-    sent = counter(row.get("prompt_tokens"), "prompt_tokens")
-    return input_includes_cached(sent, read, write, counter(row.get("completion_tokens"), "completion_tokens"))
-
-
-def _first(places: Sequence[Json], name: str) -> int | None:
-    return next((counter(place[name], name) for place in places if place.get(name) is not None), None)
+    counts = {name: row.get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")}
+    usage = usage_in((counts, *places))
+    silent = usage.write_other == 0 and not reports_writes(provider, model)
+    return msgspec.structs.replace(usage, write_other=None) if silent else usage
 
 
 def _object(value: object) -> Json:

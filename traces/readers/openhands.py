@@ -16,10 +16,12 @@ from typing import Any
 import msgspec
 
 from agentsim.bodies.answering_hosts import host_named
-from agentsim.bodies.input_conventions import input_includes_cached, is_empty, provider_of_model
+from agentsim.bodies.input_conventions import input_includes_cached, is_empty
 from agentsim.bodies.messages_replies import MessagesReply
+from agentsim.bodies.openai_usage import OpenAIUsage, openai_usage
+from agentsim.bodies.serving_provider import provider_of
 from agentsim.core.session import Problem, Request, Session, Source, Usage
-from agentsim.core.strict_decoding import BadRow, Count, counter, decode
+from agentsim.core.strict_decoding import BadRow, counter, decode
 from agentsim.traces.capture_files import raise_nothing_found
 from agentsim.traces.chat_bodies import messages_body
 from agentsim.traces.exchanges import Exchange, sessions_of
@@ -38,24 +40,12 @@ MAX_DEPTH = 8
 Json = dict[str, Any]
 
 
-class _Details(msgspec.Struct, gc=False):
-    cached_tokens: Count | None = None
-
-
-class _Usage(msgspec.Struct, gc=False):
-    prompt_tokens: Count | None = None
-    completion_tokens: Count | None = None
-    prompt_tokens_details: _Details | None = None
-    cache_creation_input_tokens: Count | None = None
-    cache_read_input_tokens: Count | None = None
-
-
 class _Response(msgspec.Struct, gc=False):
     id: str | None = None
     model: str | None = None
     provider: msgspec.Raw = msgspec.Raw(b"")
     """Which of a gateway's hosts answered."""
-    usage: _Usage | None = None
+    usage: OpenAIUsage | None = None
 
 
 class _Completion(msgspec.Struct, gc=False):
@@ -115,7 +105,8 @@ def _sessions(name: str, files: list[str], seen: set[str], problems: list[Proble
         return [session for session in states if session.requests]
     if all("claude" in (call.response.model or "").lower() for _, _, call in calls):
         exchanges = _exchanges(calls, tally)
-        found = sessions_of(exchanges, format=NAME, name=name, tally=tally, files=tuple(files), seen=seen)
+        found = sessions_of(exchanges, format=NAME, name=name, tally=tally, files=tuple(files), seen=seen,
+                                of_wire=False)  # fmt: skip
         if not found:
             raise_nothing_found(files[0], tally, problems, "logged completion")
         return [*states, *found]
@@ -152,7 +143,10 @@ def _exchanges(calls: list[tuple[Source, bytes, _Completion]], tally: Tally) -> 
             start, end = _times(call)
             model = (call.response.model or "").rpartition("/")[2]
             host = host_named(call.response.provider)
-            reply = MessagesReply(id=call.response.id, model=model, usage=_usage(call.response.usage), host=host)
+            shown = None if host is None else "openrouter"
+            reply = MessagesReply(
+                provider=shown, id=call.response.id, model=model, usage=_usage(call.response.usage), host=host
+            )
             body = messages_body(decode(_anything, data), model)
         except BadRow as bad:
             tally.skip(source.line, bad, source.file)
@@ -186,21 +180,19 @@ def _of_rows(
             seen.add(response.id or "")
             model = response.model or ""
             id = response.id or f"{name}#{len(assembly.requests) + 1}"
-            provider = provider_of_model(model)
+            host = host_named(response.provider)
+            provider = provider_of(model=model, shown=None if host is None else "openrouter")
             assembly.add(Request(id=id, lane=MAIN, model=model, provider=provider, start=start, end=end, usage=usage,
-                                 host=host_named(response.provider), source=source))  # fmt: skip
+                                 host=host, source=source))  # fmt: skip
     session = assembly.build("usage")
     refuse_empty(session, files[0], "logged completion", problems)
     return [session] if session.requests else []
 
 
-def _usage(sent: _Usage | None) -> Usage:
+def _usage(sent: OpenAIUsage | None) -> Usage:
     if sent is None:
         raise BadRow("no usage", "a response without usage")
-    read = sent.cache_read_input_tokens
-    if read is None and sent.prompt_tokens_details is not None:
-        read = sent.prompt_tokens_details.cached_tokens
-    return input_includes_cached(sent.prompt_tokens, read, sent.cache_creation_input_tokens, sent.completion_tokens)
+    return openai_usage(sent)
 
 
 def _times(call: _Completion) -> tuple[int | None, int | None]:
@@ -238,7 +230,7 @@ def _of_state(path: str, state: Json, seen: set[str], problems: list[Problem] | 
                     for field in ("cache_read_tokens", "cache_write_tokens", "completion_tokens")
                 )
                 model = usage.get("model") if isinstance(usage.get("model"), str) else ""
-                provider = provider_of_model(model or "")
+                provider = provider_of(model=model or "")
                 if write == 0 and provider != "anthropic":
                     write = None
                 counted = input_includes_cached(counter(usage.get("prompt_tokens")), read, write, output)

@@ -16,15 +16,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.bodies.answering_hosts import host_of_address
-from agentsim.bodies.input_conventions import (
-    Convention,
-    Conventions,
-    convention_told,
-    input_excludes_cached,
-    provider_name,
-    provider_of_model,
-    usage_by,
-)
+from agentsim.bodies.input_conventions import Convention, Conventions, convention_told, input_excludes_cached, usage_by
+from agentsim.bodies.serving_provider import provider_of
 from agentsim.core.session import Problem, Request, Session, Source, Usage
 from agentsim.core.strict_decoding import BadRow, counter
 from agentsim.traces.export_rows import add_in_order
@@ -200,7 +193,8 @@ def _call(record: _Record, emitter: str | None, source: Source, number: int) -> 
     lane = _text(found, "gen_ai.conversation.id", "session.id") or record.traceId or MAIN
     agent = _text(found, "gen_ai.agent.id")
     told = isinstance(first, int | float) and not isinstance(first, bool) and 0 <= first < 10**6
-    provider = provider_name(_text(found, "gen_ai.provider.name", "gen_ai.system"), provider_of_model(model))
+    declared, address = _text(found, "gen_ai.provider.name", "gen_ai.system"), _text(found, "server.address")
+    provider = provider_of(declared=declared, address=address, model=model)
     request = Request(
         id=_text(found, "gen_ai.response.id") or record.spanId or f"#{number + 1}",
         lane=f"{lane}/{agent}" if agent else lane,

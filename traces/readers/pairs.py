@@ -14,13 +14,15 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.bodies import openai_replies
+from agentsim.bodies.api_shapes import Api, api_of, model_in
+from agentsim.bodies.captured_calls import body_to_read, read_answered
 from agentsim.bodies.messages_replies import read_message
 from agentsim.bodies.openai_replies import OpenAIReply
 from agentsim.bodies.sse import read_events, read_stream
 from agentsim.core.session import Problem, Session, Source
 from agentsim.core.strict_decoding import BadRow, decode
 from agentsim.traces.capture_files import read_captures
-from agentsim.traces.exchanges import Api, Exchange
+from agentsim.traces.exchanges import Exchange
 from agentsim.traces.header_fields import HeaderFields, told_by
 from agentsim.traces.hostile_records import Tally, calls_in, rows_of
 from agentsim.traces.session_assembly import stem
@@ -37,13 +39,20 @@ START_NAMES = ("start", "start_time", "startTime", "started_at", "request_time",
 END_NAMES = ("end", "end_time", "endTime", "ended_at", "completed_at", "response_time", "response_timestamp")
 FIRST_TOKEN_NAMES = ("first_token", "first_token_time", "completionStartTime", "completion_start_time")
 SESSION_NAMES = ("session", "session_id", "sessionId", "conversation_id")
+PROVIDER_NAMES = ("provider", "custom_llm_provider", "llm_provider")
+ADDRESS_NAMES = ("url", "uri", "api_base", "base_url", "endpoint")
+HOST_NAMES = ("host", "server")
+ACCOUNT_NAMES = ("account", "account_id", "organization", "organization_id")
 ID_NAMES = ("request_id", "requestId", "id")
 STATUS_NAMES = ("status", "status_code", "statusCode")
 
 Fields = dict[str, msgspec.Raw]
 
 _RESPONSES_WORDS = (b'"instructions"', b'"prompt_cache_', b'"max_output_tokens"', b'"input_tokens_details"')
-_OPENAI_COUNTERS = frozenset(("prompt_tokens", "prompt_tokens_details", "input_tokens_details"))
+_OPENAI_COUNTERS = frozenset(
+    ("prompt_tokens", "prompt_tokens_details", "input_tokens_details", "prompt_cache_hit_tokens")
+)
+_COUNTED = frozenset(("usage", "usageMetadata", "candidates", "output", "response"))
 _OPENAI_EVENT = re.compile(rb'"chat\.completion\.chunk"|"type":\s*"response\.[a-z_.]+"')
 
 
@@ -54,7 +63,17 @@ class _Told(msgspec.Struct, frozen=True):
     by_openai: bool
 
 
+class _Speaker(msgspec.Struct, gc=False):
+    role: str | None = None
+
+
+class _Tool(msgspec.Struct, gc=False):
+    function: msgspec.Raw = msgspec.Raw(b"")
+
+
 _fields = msgspec.json.Decoder(Fields)
+_speakers = msgspec.json.Decoder(list[_Speaker])
+_tools = msgspec.json.Decoder(list[_Tool])
 _text = msgspec.json.Decoder(str)
 _events = msgspec.json.Decoder(list[msgspec.Raw])
 _status = msgspec.json.Decoder(int)
@@ -63,11 +82,12 @@ _status = msgspec.json.Decoder(int)
 def detect(head: bytes, path: str) -> bool:
     """Whether the beginning of a file looks like requests with their responses."""
     start = head.lstrip()
-    if not start.startswith(b"{"):
-        return False
+    if not start.startswith(b"{") or start[:4096].partition(b"\n")[0].strip() == b"{":
+        return False  # a document over many lines is none of rows
     bare = start.replace(b"\\", b"")
     is_responses = b'"response' in bare and b'"input"' in bare and any(word in bare for word in _RESPONSES_WORDS)
-    if b'"messages' not in bare and not is_responses:
+    is_gemini = b'"contents"' in bare and b'"usageMetadata"' in bare
+    if b'"messages' not in bare and not is_responses and not is_gemini:
         return False
     names = [name.encode() for name in REQUEST_NAMES]
     return any(b'"' + name + b'"' in start for name in names)
@@ -102,12 +122,16 @@ def exchange_of(row: Fields, source: Source) -> Exchange:
     end = _first_time((row,), END_NAMES)
     if end is None and response_fields is not None:
         end = _first_time((response_fields,), (*END_NAMES, "timestamp"))
+    address = _first_text(around, ADDRESS_NAMES)
+    api = _api_called(address, request)
     if status is None or status < 400:
-        told = _reply(row)
+        told = _reply(row) if api is None else _answer(row, api)
+    if api is None:
+        api = _api(request, told)
     return Exchange(
-        body=request,
+        body=body_to_read(request, api, model_in(address) if address else None),
         source=source,
-        api=_api(request, told),
+        api=api,
         reply=None if told is None else told.answered.reply,
         output=() if told is None else told.answered.output,
         status=status,
@@ -119,7 +143,38 @@ def exchange_of(row: Fields, source: Source) -> Exchange:
         harness=asked.harness,
         harness_version=asked.harness_version,
         betas=asked.betas,
+        provider=_first_text(around, PROVIDER_NAMES),
+        address=address or asked.host,
+        host=_first_text((row,), HOST_NAMES),
+        account=_first_text((row,), ACCOUNT_NAMES) or asked.account or answered.account,
     )
+
+
+def _api_called(address: str | None, request: bytes) -> Api | None:
+    """The API of a call that only its provider's servers have, by its address or by its body."""
+    api = api_of(address) if address else None
+    if api in ("generate", "converse"):
+        return api
+    fields = decode(_fields, request)
+    if "contents" in fields or "request" in fields:
+        return "generate"
+    if not address and "messages" in fields and ("toolConfig" in fields or "inferenceConfig" in fields):
+        return "converse"
+    return None
+
+
+def _answer(row: Fields, api: Api) -> _Told | None:
+    """The answer of an API whose counters have names of their own."""
+    for name in RESPONSE_NAMES:
+        raw = row.get(name)
+        if _absent(raw):
+            continue
+        assert raw is not None
+        fields = _object(raw)
+        inner = next((fields[one] for one in BODY_NAMES if one in fields), raw) if fields is not None else raw
+        whole = fields is None or not _COUNTED.isdisjoint(fields)
+        return _Told(read_answered(_json(raw if whole else inner), api), False)
+    return None
 
 
 def _api(request: bytes, told: _Told | None) -> Api:
@@ -128,13 +183,27 @@ def _api(request: bytes, told: _Told | None) -> Api:
     fields = decode(_fields, request)
     if "messages" not in fields:
         return "responses"
-    if told is not None and told.by_openai and ("system" in fields or b'"cache_control"' in request):
+    if _is_chat(fields):
+        return "chat"
+    if told is not None and told.by_openai and "system" in fields:
         raise BadRow("other provider", "usage.prompt_tokens includes cached tokens; input_tokens is expected")
     return "chat" if told is not None and told.by_openai else "messages"
 
 
+def _is_chat(fields: Fields) -> bool:
+    """Whether a body can be of chat completions only: by who speaks in it, and how its tools are declared."""
+    try:
+        speakers = {message.role for message in decode(_speakers, fields["messages"])}
+        tools = decode(_tools, fields["tools"]) if not _absent(fields.get("tools")) else []
+    except BadRow:
+        return False
+    return not speakers.isdisjoint(("system", "developer", "tool", "function")) or any(
+        bytes(tool.function)[:1] == b"{" for tool in tools
+    )
+
+
 def _is_body(fields: Fields) -> bool:
-    return "messages" in fields or ("input" in fields and "model" in fields)
+    return "messages" in fields or "contents" in fields or ("input" in fields and "model" in fields)
 
 
 def _request(row: Fields) -> tuple[bytes, Fields]:

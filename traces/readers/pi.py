@@ -14,13 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from agentsim.bodies.input_conventions import (
-    check_excludes_cached,
-    input_excludes_cached,
-    is_empty,
-    provider_name,
-    reports_writes,
-)
+from agentsim.bodies.input_conventions import check_excludes_cached, input_excludes_cached, is_empty, reports_writes
+from agentsim.bodies.openai_usage import logged_picodollars
+from agentsim.bodies.serving_provider import provider_name
 from agentsim.core.session import Event, EventKind, Problem, Request, Session, Source, Usage
 from agentsim.core.strict_decoding import BadRow, Count
 from agentsim.traces.growing_file import GrowingFile
@@ -44,12 +40,17 @@ class _Block(msgspec.Struct, gc=False):
     type: str | None = None
 
 
+class _Cost(msgspec.Struct, gc=False):
+    total: msgspec.Raw = msgspec.Raw(b"")
+
+
 class _Counters(msgspec.Struct, gc=False):
     input: Count | None = None
     output: Count | None = None
     cacheRead: Count | None = None
     cacheWrite: Count | None = None
     totalTokens: Count | None = None
+    cost: _Cost | None = None
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -244,6 +245,7 @@ class _Scan:
                 settings=effort_setting(before.thinking),
                 usage=usage,
                 stop_reason=message.stopReason,
+                logged_cost=_cost(message.usage),
                 appended_blocks=before.blocks if before.request is not None else None,
                 counted=not copied,
                 source=Source(self.path, line),
@@ -278,6 +280,10 @@ class GrowingPiLogs:
 
     def _grow(self, file: GrowingFile, scan: _Scan) -> bool:
         return file.grow(lambda blocks, before: scan.read(rows_in(chunks_of(blocks, before + 1), _entries)))
+
+
+def _cost(sent: _Counters | None) -> int | None:
+    return None if sent is None or sent.cost is None else logged_picodollars(sent.cost.total)
 
 
 def _usage(sent: _Counters | None, provider: str, model: str) -> Usage:

@@ -17,10 +17,11 @@ import msgspec
 
 from agentsim.bodies import BodyError, MessagesReader
 from agentsim.bodies.answering_hosts import host_named
-from agentsim.bodies.input_conventions import input_includes_cached, provider_of_model
+from agentsim.bodies.openai_usage import picodollars, usage_in
+from agentsim.bodies.serving_provider import provider_of
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Problem, Request, Session, Source, Usage
-from agentsim.core.strict_decoding import BadRow, counter
+from agentsim.core.strict_decoding import BadRow
 from agentsim.traces.chat_bodies import messages_parts
 from agentsim.traces.hostile_records import Tally
 from agentsim.traces.json_documents import read_document
@@ -65,17 +66,22 @@ def _session(path: str) -> Session:
     assembly.harness = "mini-swe-agent" if mini else "swe-agent"
     model = _model(document)
     prompts = _Prompts(history)
+    seen: set[str] = set()
     for number, message in enumerate(history):
-        if message.get("role") != "assistant":
-            continue
+        extra = message.get("extra")
+        extra = extra if isinstance(extra, dict) else {}
+        response = extra.get("response")
+        answered = isinstance(response, dict)
+        response = response if isinstance(response, dict) else {}
+        if message.get("role") != "assistant" and not answered:
+            continue  # an answer that could not be used is kept with the message that says so
         tally.rows += 1
         if message.get("is_demo"):
             tally.not_billable += 1
             continue
-        extra = message.get("extra")
-        extra = extra if isinstance(extra, dict) else {}
-        response = extra.get("response")
-        response = response if isinstance(response, dict) else {}
+        if response.get("id") in seen:
+            tally.duplicate += 1
+            continue
         try:
             usage = _usage(response.get("usage"))
         except BadRow as bad:
@@ -84,23 +90,28 @@ def _session(path: str) -> Session:
         named = response.get("model")
         used = named if isinstance(named, str) else model
         id = response.get("id")
+        seen.update([id] if isinstance(id, str) and id else ())
+        host = host_named(response.get("provider"))
         assembly.add(
             Request(
                 id=id if isinstance(id, str) and id else f"{assembly.id}#{number + 1}",
                 lane=MAIN,
                 model=used,
-                provider=provider_of_model(used),
+                provider=provider_of(model=used, shown="openrouter" if host is not None else None),
                 start=None,
                 end=unix_nanoseconds(repr(extra.get("timestamp")).encode()),
                 prompt=prompts.before(number),
                 usage=usage,
-                host=host_named(response.get("provider")),
+                host=host,
+                logged_cost=_cost(extra, response),
                 source=Source(path, number + 1),
             )
         )
     if prompts.bad is not None:
         tally.tell(0, prompts.bad, note=True)
-    if not mini:
+    if mini:
+        _hold_against(document, assembly)
+    else:
         _tell_sums(document, tally)
     return assembly.build("messages")
 
@@ -169,16 +180,34 @@ def _usage(sent: object) -> Usage | None:
         return None
     if not isinstance(sent, dict):
         raise BadRow("bad field", "usage")
-    details = sent.get("prompt_tokens_details")
-    read = counter(sent.get("cache_read_input_tokens"), "usage.cache_read_input_tokens")
-    if read is None and isinstance(details, dict):
-        read = counter(details.get("cached_tokens"), "usage.prompt_tokens_details.cached_tokens")
-    return input_includes_cached(
-        counter(sent.get("prompt_tokens"), "usage.prompt_tokens"),
-        read,
-        counter(sent.get("cache_creation_input_tokens"), "usage.cache_creation_input_tokens"),
-        counter(sent.get("completion_tokens"), "usage.completion_tokens"),
-    )
+    return usage_in((sent,))
+
+
+def _cost(extra: Json, response: Json) -> int | None:
+    """What the program or the gateway says that an answer cost."""
+    usage = response.get("usage")
+    told = (extra.get("cost"), usage.get("cost") if isinstance(usage, dict) else None)
+    return next((picodollars(repr(cost)) for cost in told if type(cost) in (int, float)), None)
+
+
+def _hold_against(document: Json, assembly: Assembly) -> None:
+    """Say where the answers that the file holds are not all that its own sums count."""
+    info = document.get("info")
+    stats = info.get("model_stats") if isinstance(info, dict) else None
+    stats = stats if isinstance(stats, dict) else {}
+    calls, paid = stats.get("api_calls"), stats.get("instance_cost")
+    tally, found = assembly.tally, len(assembly.requests)
+    words = []
+    if type(calls) is int and calls != found + tally.duplicate + sum(tally.skipped.values()):
+        words.append(f"{calls} calls were counted, and answers to {found} are in it")
+    costs = [request.logged_cost for request in assembly.requests]
+    known = [cost for cost in costs if cost is not None]
+    if type(paid) in (int, float) and known and len(known) == len(costs):
+        total = picodollars(repr(paid))
+        if total is not None and abs(total - sum(known)) > max(10**6 * len(known), total // 10**6):
+            words.append(f"the run cost ${paid:.4f} by its own account, and its answers ${sum(known) / 1e12:.4f}")
+    for word in words:
+        tally.tell(0, BadRow("sums differ", word), note=True)
 
 
 def _tell_sums(document: Json, tally: Tally) -> None:

@@ -13,18 +13,20 @@ from typing import Any
 
 import msgspec
 
+from agentsim.bodies.api_shapes import Api, api_of, model_in
+from agentsim.bodies.captured_calls import body_to_read, read_answered
+from agentsim.bodies.content_encoding import unpacked
 from agentsim.core.session import Problem, Session, Source
 from agentsim.core.strict_decoding import BadRow
 from agentsim.traces.capture_files import read_captures
-from agentsim.traces.exchanges import Api, Exchange, api_of
+from agentsim.traces.exchanges import Exchange
 from agentsim.traces.header_fields import told_by
 from agentsim.traces.hostile_records import Tally, TraceError
 from agentsim.traces.log_lines import open_regular
-from agentsim.traces.readers.har import read_answered
 from agentsim.traces.session_assembly import stem
 
 NAME = "vcr-cassette"
-DESCRIPTION = "VCR cassettes (YAML) with Messages, Chat Completions or Responses calls; needs PyYAML"
+DESCRIPTION = "VCR and go-vcr cassettes (YAML) with calls of a known API, packed or not; needs PyYAML"
 VERIFIED = True
 
 MAX_BYTES = 64 * 2**20
@@ -92,12 +94,12 @@ def _exchanges_of(path: str, tally: Tally) -> Iterator[Exchange]:
         tally.rows += 1
         try:
             request, response = _part(interaction, "request"), _part(interaction, "response")
-            uri = request.get("uri")
+            uri = request.get("uri", request.get("url"))  # VCR; go-vcr
             api = api_of(uri) if isinstance(uri, str) else None
             if api is None:
                 tally.not_billable += 1
                 continue
-            yield _exchange(request, response, api, Source(path, number))
+            yield _exchange(request, response, api, str(uri), Source(path, number))
         except BadRow as bad:
             tally.skip(number, bad)
 
@@ -109,29 +111,31 @@ def _part(interaction: object, name: str) -> dict[str, Any]:
     return part
 
 
-def _exchange(request: dict[str, Any], response: dict[str, Any], api: Api, source: Source) -> Exchange:
+def _exchange(request: dict[str, Any], response: dict[str, Any], api: Api, uri: str, source: Source) -> Exchange:
     given = response.get("status")
-    code = given.get("code") if isinstance(given, dict) else given
+    code = given.get("code") if isinstance(given, dict) else response.get("code", given)
     status = code if isinstance(code, int) and 100 <= code < 600 else None
     body = _body(request)
     if body is None:
         raise BadRow("not a Messages request", "the body was not recorded")
     answered = _body(response)
     failed = status is not None and status >= 400
-    told = told_by(_headers(request))
+    told, answering = told_by(_headers(request)), told_by(_headers(response))
     said = None if failed or answered is None else read_answered(answered, api)
     return Exchange(
-        body=body,
+        body=body_to_read(body, api, model_in(uri)),
         source=source,
         api=api,
         reply=None if said is None else said.reply,
         output=() if said is None else said.output,
         status=status,
         session=told.session,
-        request_id=told_by(_headers(response)).request_id,
+        request_id=answering.request_id,
         harness=told.harness,
         harness_version=told.harness_version,
         betas=told.betas,
+        address=uri,
+        account=told.account or answering.account,
     )
 
 
@@ -152,8 +156,18 @@ def _body(part: dict[str, Any]) -> bytes | None:
     body = part.get("body")
     body = body.get("string") if isinstance(body, dict) else body
     if isinstance(body, str):
-        return body.encode("utf-8", "surrogatepass") or None
-    return body if isinstance(body, bytes) and body else None
+        body = body.encode("utf-8", "surrogatepass")
+    return unpacked(body, _encoding(part)) if isinstance(body, bytes) and body else None
+
+
+def _encoding(part: dict[str, Any]) -> str | None:
+    """How a body was packed: its header."""
+    found = part.get("headers")
+    for name, value in found.items() if isinstance(found, dict) else ():
+        if isinstance(name, str) and name.lower() == "content-encoding":
+            first = value[0] if isinstance(value, list) and value else value
+            return first if isinstance(first, str) else None
+    return None
 
 
 def _json(value: object) -> bytes:

@@ -81,7 +81,7 @@ def _is_under(folder: str, folders: set[str]) -> bool:
 
 
 def _by_format(others: Sequence[str], named: frozenset[str], files: list[LogFile], problems: list[Problem]) -> Groups:
-    from agentsim.traces.format_registry import HEAD_BYTES, format_of
+    from agentsim.traces.format_registry import format_of, head_of
     from agentsim.traces.log_lines import open_log
     from agentsim.traces.log_walk import LOG_ENDS
 
@@ -89,7 +89,7 @@ def _by_format(others: Sequence[str], named: frozenset[str], files: list[LogFile
     for path in sorted(others):
         try:
             with open_log(path) as file:
-                format = format_of(file.read(HEAD_BYTES), path)
+                format = format_of(head_of(file), path)
         except OSError as error:
             reason = error.strerror or str(error)
             problems.append(Problem(file=path, line=0, reason=reason, remedy="check that it is a readable file"))

@@ -10,18 +10,17 @@ from agentsim.core.dates import has_date
 from agentsim.core.session import Problem, Session
 from agentsim.diagnose import Diagnosis, diagnose
 from agentsim.fleet.summary.summary_shape import UnitLoss, UnitReport
-from agentsim.traces.format_registry import FORMATS
+from agentsim.traces.format_registry import in_order
 from agentsim.traces.hostile_records import ReadProblems
 
 
 def reports_on(groups: Mapping[str, Sequence[str]], problems: list[Problem]) -> Iterator[UnitReport]:
     """A report on each session in these files, which are grouped by the module of their format."""
-    for format in FORMATS:
-        if format.module in groups:
-            told = ReadProblems()
-            for session in format.reader.read_sessions(groups[format.module], told):
-                yield report_of(diagnose(session))
-            problems += told
+    for format in in_order(groups):
+        told = ReadProblems()
+        for session in format.reader.read_sessions(groups[format.module], told):
+            yield report_of(diagnose(session))
+        problems += told
 
 
 def report_of(diagnosis: Diagnosis) -> UnitReport:

@@ -13,6 +13,7 @@ import msgspec
 from agentsim.bodies import messages_replies, openai_replies, sse
 from agentsim.bodies.openai_compaction import kept_of, take_trigger
 from agentsim.bodies.openai_reader import raw_input
+from agentsim.bodies.serving_provider import provider_of
 from agentsim.core.session import Request
 from agentsim.core.strict_decoding import BadRow
 from agentsim.gateway.anthropic.messages_request import MessagesBodies, asked_of, session_of
@@ -27,7 +28,7 @@ from agentsim.gateway.request_headers import asked_by, betas_of, text_of
 from agentsim.gateway.scripted_reply import ChatRequest
 from agentsim.gateway.trace_writing import TraceFile
 from agentsim.traces.capture_lanes import AskingAgent, CapturedCall
-from agentsim.traces.exchanges import closing, counted_prompt, told_lifetime
+from agentsim.traces.captured_usage import closing, counted_prompt, told_lifetime
 
 MOST_KEPT = 64 * 2**20
 """Bytes of an answer that are kept to be read; of a longer one only the passing on is certain."""
@@ -62,9 +63,10 @@ class ExchangeRecorder:
     ``unread`` counts the exchanges that could not be understood.
     """
 
-    def __init__(self, trace: TraceFile) -> None:
+    def __init__(self, trace: TraceFile, upstream: str = "") -> None:
         self.sessions = Sessions(trace, FORMAT)
         self.unread = 0
+        self._upstream = upstream
         self._messages = MessagesBodies(checked=False)
         self._openai = OpenAIBodies()
         self._store = ResponseStore()
@@ -78,7 +80,7 @@ class ExchangeRecorder:
                 return self._begin_messages(headers, body, now)
             if path.endswith("/chat/completions"):
                 chat = chat_of(body)
-                conversation, agent = self._conversation(headers, chat.prompt_cache_key)
+                conversation, agent = self._conversation(headers, None)
                 return self._place(self._openai.chat(chat, conversation, agent), conversation, now)
             if path.endswith(("/responses", "/responses/compact")):
                 return self._begin_responses(headers, body, now, compacts=path.endswith("/compact"))
@@ -117,7 +119,7 @@ class ExchangeRecorder:
             raise Refusal(400, "what the provider holds of it was not seen", path="conversation")
         before = None if sent.previous_response_id is None else self._store.previous(sent.previous_response_id)
         self._store.check_room(before, len(body))
-        conversation, agent = self._conversation(headers, sent.prompt_cache_key)
+        conversation, agent = self._conversation(headers, None)
         history = [] if before is None else before.history()
         asked = self._openai.responses(sent, conversation, history, compacts=compacts or triggered, agent=agent)
         recording = self._place(asked, conversation, now)
@@ -181,7 +183,7 @@ class ExchangeRecorder:
             lane=placed.lane,
             model=asked.model,
             start=start,
-            provider=asked.provider,
+            provider=provider_of(address=self._upstream, api=asked.dialect, model=asked.model, shown=reply.provider),
             parent=placed.parent,
             purpose=placed.purpose,
             first_token=answered.first_byte,

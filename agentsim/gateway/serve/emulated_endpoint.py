@@ -81,7 +81,7 @@ class RecordingEndpoint(msgspec.Struct, frozen=True):
 def recording(upstream: str, *, port: int = 0, trace: str, fingerprint: bool = False) -> RecordingEndpoint:
     """An endpoint that records what it passes on to ``upstream``, the address of a real provider. Raises PortTaken."""
     secrets = Secrets()
-    recorder = ExchangeRecorder(TraceFile(trace, fingerprint=fingerprint, redact=secrets.redact))
+    recorder = ExchangeRecorder(TraceFile(trace, fingerprint=fingerprint, redact=secrets.redact), upstream)
     relay = Relay(upstream, recorder)
     app = Guarded(relay, secrets, recorder.turn_away, only_json=False)
     return RecordingEndpoint(Running(app, loopback_sockets(port), relay.close), recorder)

@@ -313,13 +313,20 @@ def _row(number: int, row: Row, verdict: Verdict, content: bool) -> Document:
 
 
 def _only_some(row: Row) -> Document:
-    """What only some providers have: storage at a price, and several hosts."""
+    """What only some providers and logs have: storage at a price, several hosts, accounts, a cost of their own."""
     found: Document = {}
     if row.stored:
         found["stored_token_seconds"] = row.stored
         found["storage_cost"] = exact(row.storage_cost, DOLLAR_DIGITS)
-    host = row.host or row.request.host
-    return {**found, "host": host} if host is not None else found
+    request = row.request
+    host = row.host or request.host
+    if host is not None:
+        found["host"] = host
+    if request.account is not None:
+        found["account"] = request.account
+    if request.logged_cost is not None:
+        found["logged_cost"] = exact(request.logged_cost, DOLLAR_DIGITS)
+    return found
 
 
 def _usage(usage: Usage) -> Document:

@@ -56,13 +56,10 @@ def input_cost(card: RateCard, usage: Usage) -> int | None:
 
 
 def cost(card: RateCard, usage: Usage) -> int | None:
-    """Picodollars for a request, input and output; ``None`` where its input was reported and has no known price."""
+    """Picodollars for a request, input and output; ``None`` where its input was not reported or has no known price: a
+    price of the output alone would be no bill."""
     paid = input_cost(card, usage)
-    if paid is None:
-        if usage.total_input is not None or usage.output is None:
-            return None
-        paid = 0
-    return paid + (usage.output or 0) * card.output
+    return None if paid is None else paid + (usage.output or 0) * card.output
 
 
 def storage_cost(card: RateCard, token_seconds: int) -> int | None:

@@ -190,6 +190,7 @@ class _Blinder:
             speed=self.word(request.speed),
             region=self.word(request.region),
             host=None if request.host is None else self.name(request.host),
+            account=self.name_or_none(request.account),
             harness_version=version if version is None or _VERSION.fullmatch(version) else self.name(version),
             section_tokens=tuple((self.word(name) or "", count) for name, count in request.section_tokens),
             source=None if source is None else Source(self.name(source.file), source.line),

@@ -209,6 +209,8 @@ class _Session:
             speed=row.speed,
             region=row.region,
             host=row.host,
+            account=row.account,
+            logged_cost=row.logged_cost,
             harness_version=row.harness_version,
             appended_blocks=row.appended_blocks,
             section_tokens=row.section_tokens,

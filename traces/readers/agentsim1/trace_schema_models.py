@@ -161,6 +161,8 @@ class RequestRow(Row):
     speed: str | None = None
     region: str | None = None
     host: str | None = None
+    account: str | None = None
+    logged_cost: Count | None = None
     harness_version: str | None = None
     appended_blocks: Count | None = None
     section_tokens: list[Annotated[tuple[str, Count], Field(strict=False)]] = []

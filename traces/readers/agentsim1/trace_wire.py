@@ -153,6 +153,8 @@ class RequestRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=False, 
     speed: str | None = None
     region: str | None = None
     host: str | None = None
+    account: str | None = None
+    logged_cost: Count | None = None
     harness_version: str | None = None
     appended_blocks: Count | None = None
     section_tokens: tuple[tuple[str, Count], ...] = ()

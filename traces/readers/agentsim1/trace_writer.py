@@ -106,6 +106,8 @@ def _request(request: Request, origin: Origin, text: bool) -> RequestRow:
         speed=request.speed,
         region=request.region,
         host=request.host,
+        account=_plain_or_none(request.account),
+        logged_cost=request.logged_cost,
         harness_version=request.harness_version,
         appended_blocks=request.appended_blocks,
         section_tokens=request.section_tokens,

@@ -189,6 +189,9 @@ def _misfit(unit: ClaudeConversation, path: str, piece: bytes, number: int) -> N
     """Valid JSON whose fields have other types than expected: a loss only where usage is at stake."""
     try:
         record = msgspec.json.decode(piece)
+    except RecursionError:
+        unit.skip(path, number, "nested too deep")
+        return
     except (msgspec.MsgspecError, UnicodeDecodeError):
         unit.skip(path, number, "broken JSON")
         return

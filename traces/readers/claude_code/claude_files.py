@@ -12,6 +12,7 @@ from agentsim.traces.log_lines import open_log
 
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{1,200})"')
 _STAMP = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
+_ENDS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 _HEAD_BYTES = 16 * 1024
 _LONG_HEAD_BYTES = 256 * 1024
 """Read only where the shorter beginning has no stamp: a first line may hold a long paste."""
@@ -72,7 +73,7 @@ def find_logs(paths: Iterable[str], problems: list[Problem]) -> list[str]:
             try:
                 if entry.is_dir():
                     walk(entry.path)
-                elif entry.name.endswith((".jsonl", ".jsonl.gz")) and entry.is_file() and entry.name != "journal.jsonl":
+                elif entry.name.endswith(_ENDS) and entry.is_file() and entry.name != "journal.jsonl":
                     found[entry.path] = None
             except OSError as error:
                 problems.append(_unreadable(entry.path, error))

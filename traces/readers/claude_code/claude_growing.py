@@ -13,7 +13,7 @@ from agentsim.traces.log_lines import LineChunk, is_packed
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
 from agentsim.traces.readers.claude_code.claude_conversation import MAX_PROBLEMS, ClaudeConversation
 from agentsim.traces.readers.claude_code.claude_requests import request_of
-from agentsim.traces.readers.claude_code.claude_scan import scan, scan_blocks
+from agentsim.traces.readers.claude_code.claude_scan import is_in_order, scan, scan_blocks
 from agentsim.traces.readers.claude_code.claude_steps import CallStep, Tree
 
 
@@ -71,7 +71,8 @@ class GrowingClaudeLogs:
         log = self._logs.get(path)
         if log is None or not log.grow():
             log = self._logs[path] = _Log(path)
-        return log.now()
+        unit = log.now()
+        return unit if is_in_order(unit) else scan(files)
 
     def known(self, unit: ClaudeConversation) -> SettledCalls | None:
         """What is known about the calls of a unit that :meth:`unit` gave."""

@@ -33,6 +33,12 @@ _OPEN, _CLOSE, _QUOTE = b'{}"'
 _NEVER = b"\n"
 """Equal to no part of a line."""
 
+_JOINED = b'}{"'
+"""Shows where two objects run together on one line; a text that ends so is decoded to find that it does not."""
+
+_JOINED_PARENT = b'}{"parentUuid":'
+"""The same for objects that begin as the tool writes those of a conversation: it is found four times as fast."""
+
 _NEAR = 512
 """Bytes from an end of a line within which its type stands."""
 
@@ -59,7 +65,33 @@ def scan(files: tuple[str, ...], *, keep: bool = False) -> ClaudeConversation:
         if keep and text is not None and kept + len(text) <= _KEPT_BYTES:
             unit.texts[index] = text
             kept += len(text)
+    if not is_in_order(unit):
+        _put_in_order(unit)
     return unit
+
+
+def is_in_order(unit: ClaudeConversation) -> bool:
+    """Whether the calls of each lane stand in the order in which they were answered."""
+    last: dict[str, str] = {}
+    for call in unit.calls:
+        end = call.end
+        if end is not None:
+            if end < last.get(call.lane, ""):
+                return False
+            last[call.lane] = end
+    return True
+
+
+def _put_in_order(unit: ClaudeConversation) -> None:
+    """Order calls by the time of their answers, where lines were exchanged: what comes next is told by time, and not by
+    the place in a file. A call without a time stays behind the one that it stood behind."""
+    place, places = "", {}
+    for call in unit.calls:
+        place = call.end or place
+        places[call.index] = place
+    unit.calls.sort(key=lambda call: places[call.index])
+    for index, call in enumerate(unit.calls):
+        call.index = index
 
 
 def scan_blocks(unit: ClaudeConversation, index: int, blocks: Iterable[LineChunk], before: int = 0) -> bytes | None:
@@ -94,6 +126,7 @@ def scan_blocks(unit: ClaudeConversation, index: int, blocks: Iterable[LineChunk
             whole = None
         begin = 0
         size = block.size
+        joined = find(_JOINED_PARENT, 0, size)
         while begin <= size:
             end = find(b"\n", begin, size)
             if end < 0:
@@ -112,15 +145,18 @@ def scan_blocks(unit: ClaudeConversation, index: int, blocks: Iterable[LineChunk
                     or data[end + stamp_to] != _QUOTE
                 ):
                     stamp_from, stamp_to = _stamp(data, end + tail_to, end)
-                if stamp_from:
+                if stamp_from and find(_JOINED, begin, end) < 0:
                     last.end = unit.last_stamp = data[end + stamp_from : end + stamp_to].decode("ascii", "replace")
                     duplicate += 1
                     begin = end + 1
                     continue
+            if 0 <= joined < begin:
+                joined = find(_JOINED_PARENT, begin, size)
             if (
                 data[begin + _PARENT_END : begin + user_to] == user
                 and data[begin : begin + _PARENT_LENGTH] == _PARENT
                 and data[end - 1] == _CLOSE
+                and not begin < joined < end
             ):
                 not_billable += 1
                 begin = end + 1
@@ -141,7 +177,7 @@ def scan_blocks(unit: ClaudeConversation, index: int, blocks: Iterable[LineChunk
                     near = end
                 at = find(_USER, begin, near)
                 is_user = (at >= 0 or find(_USER, near_end, end) >= 0) and find(_ASSISTANT, begin, near) < 0
-                if is_user or find(USAGE, begin, end) < 0:
+                if (is_user or find(USAGE, begin, end) < 0) and find(_JOINED, begin, end) < 0:
                     if at >= 0 and at - begin > _PARENT_END:
                         user, user_to = _user_head(data, begin, at + _USER_LENGTH)
                     not_billable += 1
@@ -170,7 +206,7 @@ def scan_blocks(unit: ClaudeConversation, index: int, blocks: Iterable[LineChunk
                 tail_from, tail_to = usage_at - len(text), uuid_at - len(text)
                 tail = text[tail_from:tail_to]
     if shift + size > MOST_UNPACKED and is_packed(path):
-        raise OSError(f"packed with gzip, and larger than {MOST_UNPACKED >> 20} MiB unpacked; unpack it (gunzip)")
+        raise OSError(f"packed, and larger than {MOST_UNPACKED >> 20} MiB unpacked; unpack it first")
     unit.rows += number - before
     unit.not_billable += not_billable
     unit.duplicate += duplicate

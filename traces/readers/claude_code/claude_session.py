@@ -88,7 +88,11 @@ def _session(
     owned |= here
     if not requests and not rows:
         return None
-    requests.sort(key=_by_start)
+    places: dict[str, tuple[int, int]] = {}
+    for request in requests:
+        # Clocks jump, and lines get exchanged; a request still comes after the one it grew from.
+        places[request.id] = max(places.get(request.parent or "", _NOWHEN), _by_start(request))
+    requests.sort(key=lambda request: places[request.id])
     used = sum(1 for request in requests if request.counted)
     used_lanes = {request.lane for request in requests}
     return Session(
@@ -109,6 +113,9 @@ def _session(
         ),
         problems=tuple(problems),
     )
+
+
+_NOWHEN = (0, 0)
 
 
 def _by_start(request: Request) -> tuple[int, int]:

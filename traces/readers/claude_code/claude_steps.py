@@ -7,7 +7,6 @@ that need explaining, and a replay for all.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
@@ -15,6 +14,7 @@ from typing import Self
 import msgspec
 
 from agentsim.core.session import EventKind
+from agentsim.traces.file_views import FileView
 from agentsim.traces.hostile_records import split_objects
 from agentsim.traces.log_lines import MOST_UNPACKED, is_packed, open_log
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
@@ -62,7 +62,7 @@ class Tree:
 
     def __init__(self, unit: ClaudeConversation) -> None:
         self._unit = unit
-        self._views: dict[int, bytes | mmap.mmap] = dict(unit.texts)
+        self._views: dict[int, bytes | FileView] = dict(unit.texts)
         self._before: dict[int, ClaudeCall | None] | None = None
 
     def __enter__(self) -> Self:
@@ -76,7 +76,7 @@ class Tree:
     def close(self) -> None:
         """Let go of the files."""
         for view in self._views.values():
-            if isinstance(view, mmap.mmap):
+            if isinstance(view, FileView):
                 view.close()
         self._views = {}
 
@@ -172,7 +172,7 @@ class Tree:
                         return found[0], other, found[1], exact
         return None
 
-    def _match(self, view: bytes | mmap.mmap, needle: bytes, uuid: str, low: int, high: int) -> tuple[Node, int] | None:
+    def _match(self, view: bytes | FileView, needle: bytes, uuid: str, low: int, high: int) -> tuple[Node, int] | None:
         at = high
         while (at := view.rfind(needle, low, at)) >= 0:
             begin = view.rfind(b"\n", 0, at) + 1
@@ -181,7 +181,7 @@ class Tree:
                     return node, begin
         return None
 
-    def _view(self, file: int) -> bytes | mmap.mmap:
+    def _view(self, file: int) -> bytes | FileView:
         view = self._views.get(file)
         if view is None:
             path = self._unit.files[file]
@@ -189,8 +189,7 @@ class Tree:
                 with open_log(path) as unpacked:
                     view = unpacked.read(MOST_UNPACKED)
             else:
-                with open(path, "rb") as handle:
-                    view = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
+                view = FileView(path)
             self._views[file] = view
         return view
 
@@ -229,7 +228,7 @@ def _may_be_billed(node: Node) -> bool:
     return node.type == "assistant" and node.message is not None and node.message.model != SYNTHETIC_MODEL
 
 
-def _line_end(view: bytes | mmap.mmap, at: int) -> int:
+def _line_end(view: bytes | FileView, at: int) -> int:
     end = view.find(b"\n", at)
     return len(view) if end < 0 else end
 

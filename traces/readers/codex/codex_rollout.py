@@ -7,7 +7,8 @@ from hashlib import blake2b
 
 import msgspec
 
-from agentsim.bodies.input_conventions import input_includes_cached, is_empty, provider_name
+from agentsim.bodies.input_conventions import input_includes_cached, is_empty
+from agentsim.bodies.serving_provider import provider_name
 from agentsim.core.session import EventKind, Usage
 from agentsim.core.strict_decoding import BadRow, decode
 from agentsim.traces.growing_file import GrowingFile

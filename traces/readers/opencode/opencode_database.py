@@ -24,7 +24,7 @@ def is_opencode(path: str) -> bool:
     try:
         with closing(_connect(path)) as database:
             return {"session", "message", "part"} <= _tables(database)
-    except (sqlite3.Error, OSError):
+    except (sqlite3.Error, OSError, ValueError):
         return False
 
 
@@ -38,8 +38,9 @@ def sessions_in(path: str) -> Iterator[tuple[About, list[OpenCodeMessage], Tally
                 about = About(*(value if isinstance(value, str) else None for value in row))
                 tally = Tally(path)
                 yield about, list(_messages(database, about, tally)), tally
-    except sqlite3.Error as error:
-        raise TraceError(path, f"not a readable database ({error})", REMEDY) from None
+    except (sqlite3.Error, ValueError) as error:  # SQLite's own words may be no text either
+        words = str(error) if isinstance(error, sqlite3.Error) else "its names are no text"
+        raise TraceError(path, f"not a readable database ({words})", REMEDY) from None
 
 
 def _messages(database: sqlite3.Connection, about: About, tally: Tally) -> Iterator[OpenCodeMessage]:
@@ -63,18 +64,23 @@ def _connect(path: str) -> sqlite3.Connection:
     if not os.path.isfile(path):
         raise FileNotFoundError(path)
     address = "file:" + quote(os.path.abspath(path))
-    error: sqlite3.Error | None = None
+    error: sqlite3.Error | ValueError | None = None
     for mode in ("mode=ro", "immutable=1"):
         database = sqlite3.connect(f"{address}?{mode}", uri=True)
+        database.text_factory = _text
         try:
             _tables(database)
-        except sqlite3.Error as failure:
+        except (sqlite3.Error, ValueError) as failure:
             database.close()
             error = error or failure
         else:
             return database
     assert error is not None
     raise error
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _tables(database: sqlite3.Connection) -> set[str]:

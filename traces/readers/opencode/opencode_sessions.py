@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agentsim.bodies.input_conventions import (
-    check_excludes_cached,
-    input_excludes_cached,
-    is_empty,
-    provider_name,
-    reports_writes,
-)
+from agentsim.bodies.input_conventions import check_excludes_cached, input_excludes_cached, is_empty, reports_writes
+from agentsim.bodies.openai_usage import logged_picodollars
+from agentsim.bodies.serving_provider import provider_name
 from agentsim.core.session import EventKind, Problem, Purpose, Request, Session, Source, Usage
 from agentsim.core.strict_decoding import BadRow, decode
 from agentsim.traces.hostile_records import Tally, tell_or_raise
@@ -181,6 +177,7 @@ def _take(message: OpenCodeMessage, one: _Stored, assembly: Assembly, lane: str,
                 end=_time(info.time and info.time.completed) if last else None,
                 usage=usage,
                 stop_reason=info.finish,
+                logged_cost=logged_picodollars(info.cost) if len(several) == 1 else None,
                 harness_version=one.about.version,
                 counted=not copied,
                 source=Source(one.path, message.place),

@@ -49,6 +49,7 @@ class MessageInfo(msgspec.Struct, gc=False):
     time: Times | None = None
     tokens: AnswerTokens | None = None
     finish: str | None = None
+    cost: msgspec.Raw = ABSENT
     error: AnswerError | None = None
     summary: msgspec.Raw = ABSENT
 

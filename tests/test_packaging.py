@@ -25,7 +25,17 @@ def pins() -> dict[str, str]:
 
 def test_the_base_install_is_small():
     names = sorted(map(name_of, PROJECT["dependencies"]))
-    assert names == ["bpe-openai", "click", "genai-prices", "msgspec", "pydantic", "simpy", "textual", "tiktoken"]
+    assert names == [
+        "bpe-openai",
+        "click",
+        "genai-prices",
+        "msgspec",
+        "pydantic",
+        "simpy",
+        "textual",
+        "tiktoken",
+        "zstandard",
+    ]
 
 
 def test_every_dependency_is_pinned_for_tests():

@@ -46,6 +46,7 @@ REMEDIES = {
     "unclear convention": "nothing tells whether its input includes cached tokens; export it with its total",
     "broken body": "the body was recorded packed, and cannot be unpacked; record it anew",
     "lifetime proved": "nothing to do; they are priced as what they were",
+    "counted as a whole": "nothing to do; what each call took is not in the log",
     "sums differ": "what is missing was not written to this file; compare with the provider's own bill",
     "other server": 'give the provider beside the request (provider = "...") if it is another',
     "other endpoint": "only calls that generate text have a prompt to cache; the row was left out",
@@ -126,6 +127,16 @@ class Tally:
         made = Tally(self.file)
         vars(made).update(vars(self), skipped=dict(self.skipped), problems=list(self.problems))
         return made
+
+    def begin_with(self, other: Tally) -> None:
+        """Count what was counted before it was known where it belongs."""
+        self.rows += other.rows
+        self.used += other.used
+        self.duplicate += other.duplicate
+        self.not_billable += other.not_billable
+        for reason, count in other.skipped.items():
+            self.skipped[reason] = self.skipped.get(reason, 0) + count
+        self.problems += other.problems
 
     def skip(self, line: int, bad: BadRow, file: str | None = None) -> None:
         """Count a row that was left out, and say where it stands and why."""

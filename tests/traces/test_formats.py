@@ -53,14 +53,6 @@ def test_every_format_says_what_it_is():
     assert all(format.description and isinstance(format.verified, bool) for format in FORMATS)
 
 
-@pytest.mark.parametrize("module", [format.module.rpartition(".")[2] for format in FORMATS])
-def test_every_reader_is_read_damaged(module):
-    """Each has a test that damages its files: a reader is not done without one."""
-    tests = Path(__file__).parent.rglob("test_*.py")
-    damaging = [text for text in (path.read_text() for path in tests) if "damage" in text and "@given" in text]
-    assert any(f"import {module}" in text or f" {module}," in text or f", {module}\n" in text for text in damaging)
-
-
 @pytest.mark.parametrize(
     ("lines", "name"),
     [

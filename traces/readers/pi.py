@@ -93,16 +93,23 @@ class _Place(msgspec.Struct):
 _ROOT = _Place()
 
 
+_KINDS = tuple(
+    b'"type":"' + kind + b'"'
+    for kind in (b"message", b"model_change", b"thinking_level_change", b"compaction", b"custom_message")
+)
+
+
 def detect(head: bytes, path: str) -> bool:
-    """Whether a file begins with the header of a Pi session."""
+    """Whether a file begins with the header of a Pi session, or with another entry of one."""
     first = head.lstrip().split(b"\n", 1)[0].replace(b" ", b"")
-    return (
-        first.startswith(b"{")
-        and b'"type":"session"' in first
-        and b'"cwd":' in first
-        and b'"timestamp":' in first
-        and b'"createdAt":' not in first
-    )
+    if not first.startswith(b"{") or b'"createdAt":' in first or b'"timestamp":' not in first:
+        return False
+    if b'"type":"session"' in first:
+        return b'"cwd":' in first
+    # Its first line may be lost: a log that was cut, or of which only the end was kept.
+    if b'"data":' in first or b'"sessionId":' in first or not any(kind in first for kind in _KINDS):
+        return False
+    return b'"parentId":' in first or b'"message":{"role":"' in first
 
 
 def read_sessions(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,7 +21,7 @@ LINES = SAMPLE.read_bytes().splitlines()
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def told(path: Path) -> tuple[object, ...]:
+def told(path: Path) -> tuple[Any, ...]:
     """What a replay says of a log: its accounts, and how each of its requests is judged."""
     (session,) = claude_code.read_sessions([str(path)])
     found = diagnose(session)

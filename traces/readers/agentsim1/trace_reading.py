@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from agentsim.core.prompt import Block, Breakpoint, Prompt
 from agentsim.core.session import Accounting, Event, Lane, Problem, ProviderDiagnosis, Request, Session, Source, Usage
 from agentsim.core.strict_decoding import BadRow, decode
@@ -67,6 +69,8 @@ def _sessions_of(path: str, problems: list[Problem] | None) -> Iterator[Session]
             if session is not None:
                 yield session.finished()
             session = _Session(path, raw.line, row)
+            session.tally.begin_with(stray)
+            stray = Tally(path)
         elif session is None:
             stray.rows += 1
             stray.skip(raw.line, BadRow("no header", "a session must begin before it"))
@@ -155,17 +159,30 @@ class _Session:
         )
 
     def _accounting(self) -> Accounting:
-        """That of the log the trace was made from, and the rows of the trace itself that could not be used."""
+        """That of the log the trace was made from, less what of it cannot be read here any more; without one, that of
+        the trace, in which the header and events carry no bill."""
         own, log = self.tally.accounting(), self.of_log
+        counted = sum(request.counted for request in self.requests)
         if log is None:
-            return own
+            copies = len(self.requests) - counted
+            return msgspec.structs.replace(
+                own,
+                used=counted,
+                duplicate=own.duplicate + copies,
+                not_billable=own.not_billable + own.used - len(self.requests),
+            )
         skipped = dict(log.skipped)
         for reason, count in own.skipped:
             skipped[reason] = skipped.get(reason, 0) + count
+        lost = min(log.used, max(0, (self.header.requests or 0) - len(self.requests)))
+        gone = lost - sum(count for _, count in own.skipped)
+        if gone > 0:
+            skipped["cut short"] = skipped.get("cut short", 0) + gone
+        duplicate, used = log.duplicate + own.duplicate, log.used - lost
         return Accounting(
-            rows=log.rows + own.rows - own.used,
-            used=log.used,
-            duplicate=log.duplicate + own.duplicate,
+            rows=used + duplicate + log.not_billable + sum(skipped.values()),
+            used=used,
+            duplicate=duplicate,
             not_billable=log.not_billable,
             skipped=tuple(sorted(skipped.items())),
         )

@@ -1,19 +1,14 @@
-"""OpenCode's database, read without writing to it.
-
-The database is kept in write-ahead mode: the newest rows stand in a file beside it. SQLite reads both when it is opened
-read-only, as long as the folder can be written for its shared memory; where that fails the main file is read alone.
-"""
+"""OpenCode's database, read without writing to it."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from urllib.parse import quote
 
 from agentsim.core.strict_decoding import BadRow, decode
 from agentsim.traces.hostile_records import Tally, TraceError
+from agentsim.traces.read_only_database import connect, tables
 from agentsim.traces.readers.opencode.opencode_shapes import About, OpenCodeMessage, infos, parts
 
 REMEDY = "check that it is an opencode.db, and that its -wal file lies beside it"
@@ -22,8 +17,8 @@ REMEDY = "check that it is an opencode.db, and that its -wal file lies beside it
 def is_opencode(path: str) -> bool:
     """Whether a database has OpenCode's tables."""
     try:
-        with closing(_connect(path)) as database:
-            return {"session", "message", "part"} <= _tables(database)
+        with closing(connect(path)) as database:
+            return {"session", "message", "part"} <= tables(database)
     except (sqlite3.Error, OSError, ValueError):
         return False
 
@@ -32,7 +27,7 @@ def sessions_in(path: str) -> Iterator[tuple[About, list[OpenCodeMessage], Tally
     """Each session with its messages, and where its rows went that cannot be read. Raises TraceError when the database
     cannot be."""
     try:
-        with closing(_connect(path)) as database:
+        with closing(connect(path)) as database:
             rows = database.execute("SELECT id, parent_id, project_id, title, version FROM session ORDER BY id")
             for row in rows.fetchall():
                 about = About(*(value if isinstance(value, str) else None for value in row))
@@ -58,33 +53,6 @@ def _messages(database: sqlite3.Connection, about: About, tally: Tally) -> Itera
         except BadRow as bad:
             tally.rows += 1
             tally.skip(place, bad)
-
-
-def _connect(path: str) -> sqlite3.Connection:
-    if not os.path.isfile(path):
-        raise FileNotFoundError(path)
-    address = "file:" + quote(os.path.abspath(path))
-    error: sqlite3.Error | ValueError | None = None
-    for mode in ("mode=ro", "immutable=1"):
-        database = sqlite3.connect(f"{address}?{mode}", uri=True)
-        database.text_factory = _text
-        try:
-            _tables(database)
-        except (sqlite3.Error, ValueError) as failure:
-            database.close()
-            error = error or failure
-        else:
-            return database
-    assert error is not None
-    raise error
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
-
-
-def _tables(database: sqlite3.Connection) -> set[str]:
-    return {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def _bytes(data: object) -> bytes:

@@ -95,7 +95,7 @@ class Score:
     sized: int = 0
     """Losses rightly explained to which a size was given."""
     close: int = 0
-    """Sizes within 2 % (or 32 tokens) of the truth."""
+    """Sizes within 5 % (or 32 tokens) of the truth; 2 % where the sizes of blocks are known."""
     above: int = 0
     """Sizes above that."""
 
@@ -109,7 +109,7 @@ class Score:
             self.first += said.alternatives[0] in (*truth.right, *truth.coarse)
         if truth.outcome == "loss" and result in ("right", "coarse", "named") and said is not None and said.lost:
             self.sized += 1
-            margin = max(32, truth.lost * 0.02)
+            margin = max(32, truth.lost * (0.02 if form == "agentsim/1" else 0.05))
             self.close += abs(said.lost - truth.lost) <= margin
             self.above += said.lost > truth.lost + margin
         return result

@@ -41,10 +41,12 @@ def test_nothing_below_the_minimum_is_read(count: int, read: bool) -> None:
     assert (size >= 1_024) is read
 
 
-def test_codex_reads_in_steps_with_an_offset() -> None:
+@pytest.mark.parametrize(("more", "read"), [(0, 4_992), (1, 5_504)])
+def test_codex_reads_in_steps_with_an_offset(more: int, read: int) -> None:
     world = AutomaticWorld(CODEX)
-    ask(world, 0, words("alpha", 5_000))
-    assert ask(world, 30, words("alpha", 5_000), "more").read % 512 == 384
+    first = words("alpha", 5_503 - 4 + more)
+    assert ask(world, 0, first).total == 5_503 + more
+    assert ask(world, 30, first, "more").read == read
 
 
 def test_units_are_read_as_a_whole_and_a_common_beginning_from_the_third_request_on() -> None:

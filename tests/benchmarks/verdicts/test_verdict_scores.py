@@ -52,9 +52,9 @@ def test_a_loss_told_of_a_healthy_request_is_an_alarm() -> None:
 
 
 @pytest.mark.parametrize(("lost", "close", "above"), [(5_100, 1, 0), (5_101, 0, 1), (4_900, 1, 0), (4_899, 0, 0)])
-def test_sizes_are_right_within_two_percent(lost: int, close: int, above: int) -> None:
-    score = Board().of("c", "f", "pairs")
-    score.add(TOOL, Said("miss", "AS101", True, lost=lost), "pairs")
+def test_sizes_are_right_within_two_percent_where_blocks_are_measured(lost: int, close: int, above: int) -> None:
+    score = Board().of("c", "f", "agentsim/1")
+    score.add(TOOL, Said("miss", "AS101", True, lost=lost), "agentsim/1")
     assert (score.sized, score.close, score.above) == (1, close, above)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agentsim.engine.decoder_config import ModelConfig
 
 
-class Decoder(Protocol):
+class EngineModel(Protocol):
     """What an engine needs of a model; :class:`agentsim.engine.decoder.Decoder` is one."""
 
     config: ModelConfig
@@ -54,7 +54,7 @@ class Engine:
 
     def __init__(
         self,
-        model: Decoder,
+        model: EngineModel,
         *,
         pages: int,
         page_size: int = 16,

@@ -13,7 +13,7 @@ from typing import Literal
 
 import torch
 
-from agentsim.engine.inference_engine import Decoder, Engine
+from agentsim.engine.inference_engine import Engine, EngineModel
 from agentsim.engine.page_pool import OutOfPages, PagePool
 from agentsim.engine.prefix_cache import Order
 from agentsim.engine.single_passes import Passes, Watched, difference, drawn_tokens
@@ -94,7 +94,7 @@ class _Pages:
 
 
 def taken_while_writing(
-    model: Decoder, protection: Protection, tokens: int = 16, seed: int = 0, text: Sequence[int] | None = None
+    model: EngineModel, protection: Protection, tokens: int = 16, seed: int = 0, text: Sequence[int] | None = None
 ) -> Damage:
     """B arrives while A is writing, and there are not enough free pages for it.
 
@@ -118,7 +118,7 @@ def taken_while_writing(
 
 
 def shared_and_left(
-    model: Decoder, protection: Protection, tokens: int = 20, seed: int = 0, text: Sequence[int] | None = None
+    model: EngineModel, protection: Protection, tokens: int = 20, seed: int = 0, text: Sequence[int] | None = None
 ) -> Damage:
     """Two sequences read the same 11 pages. The first one finishes, then B arrives; the second one (A) goes on.
 
@@ -147,7 +147,7 @@ def shared_and_left(
 
 
 def protected_until(
-    model: Decoder, design: Literal["copy", "shared"], until: Literal["copied", "last read"], seed: int = 0
+    model: EngineModel, design: Literal["copy", "shared"], until: Literal["copied", "last read"], seed: int = 0
 ) -> Damage:
     """A cached prefix is read by A, and its pages are given to B: when may that be?
 
@@ -176,7 +176,7 @@ def protected_until(
     return _damage(f"{design}, until {until}", until == "last read", found, alone)
 
 
-def return_after_eviction(model: Decoder, order: Order, seed: int = 0) -> PrefixReturn:
+def return_after_eviction(model: EngineModel, order: Order, seed: int = 0) -> PrefixReturn:
     """A prompt of 195 tokens leaves 12 full pages behind; one of them is given up, and the prompt comes back.
 
     ``tail_first`` gives up the last page: the first 11 are of use. ``head_first`` gives up the first one: the other 11
@@ -209,7 +209,7 @@ def return_after_eviction(model: Decoder, order: Order, seed: int = 0) -> Prefix
     )
 
 
-def _alone(model: Decoder, prompt: Sequence[int], tokens: int, prefix: int = 0) -> tuple[list[int], torch.Tensor]:
+def _alone(model: EngineModel, prompt: Sequence[int], tokens: int, prefix: int = 0) -> tuple[list[int], torch.Tensor]:
     """What a prompt is continued with, and the scores after each of these tokens, when nothing else runs.
 
     The first ``prefix`` tokens are computed by themselves, as in the story, so that rounding is the same.
@@ -246,7 +246,7 @@ def _arrives(passes: Passes, pages: _Pages, prompt: Sequence[int]) -> bool:
     return True
 
 
-def _part(model: Decoder, text: Sequence[int] | None, start: int, count: int, seed: int) -> list[int]:
+def _part(model: EngineModel, text: Sequence[int] | None, start: int, count: int, seed: int) -> list[int]:
     """Tokens of a text, or drawn ones. Raises ValueError for a text that is too short."""
     if text is None:
         return drawn_tokens(count, model.config.vocab, seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentsim.engine.inference_engine import Decoder, Engine
+from agentsim.engine.inference_engine import Engine, EngineModel
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Restored:
     """Time to first token when all is computed."""
 
 
-def measure_restore(model: Decoder, tokens: Sequence[int], page_size: int = 16) -> Restored:
+def measure_restore(model: EngineModel, tokens: Sequence[int], page_size: int = 16) -> Restored:
     """Compute a prompt, offload it and restore it, in an engine of its own."""
     pages = -(-len(tokens) // page_size) + 1
     engine = Engine(model, pages=pages, page_size=page_size, host_pages=pages)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from agentsim.engine.inference_engine import Decoder, Engine
+from agentsim.engine.inference_engine import Engine, EngineModel
 from agentsim.engine.kv_pages import KVPages
 from agentsim.engine.single_passes import Passes, Watched, difference, drawn_tokens
 
@@ -49,7 +49,7 @@ class SpliceControl:
     """Of the scores after the document, when it is computed again behind the new context."""
 
 
-def cached_control(model: Decoder, seed: int = 0) -> CachedControl:
+def cached_control(model: EngineModel, seed: int = 0) -> CachedControl:
     """Ask about one document three times; the third request is compared."""
     vocabulary = model.config.vocab
     document = drawn_tokens(DOCUMENT, vocabulary, seed)
@@ -91,7 +91,7 @@ def cached_control(model: Decoder, seed: int = 0) -> CachedControl:
     )
 
 
-def splice_control(model: Decoder, seed: int = 0) -> SpliceControl:
+def splice_control(model: EngineModel, seed: int = 0) -> SpliceControl:
     """Put one document of two pages behind two contexts of one page, and splice it from one to the other."""
     vocabulary = model.config.vocab
     here, there = (drawn_tokens(PAGE, vocabulary, seed + number) for number in (10, 11))

@@ -12,13 +12,13 @@ from agentsim.engine.kv_pages import KVPages, PageRoom
 
 if TYPE_CHECKING:
     from agentsim.engine.decoder_config import ModelConfig
-    from agentsim.engine.inference_engine import Decoder
+    from agentsim.engine.inference_engine import EngineModel
 
 
 class Passes:
     """A model and some pages of its own. Which page holds what is up to the caller."""
 
-    def __init__(self, model: Decoder, pages: int, page_size: int = 16) -> None:
+    def __init__(self, model: EngineModel, pages: int, page_size: int = 16) -> None:
         self.model = model
         self.page_size = page_size
         self.kv = KVPages(model.config, pages, page_size, model.dtype, model.device)
@@ -47,7 +47,7 @@ class Passes:
 class Watched:
     """A model that remembers the scores of its last pass."""
 
-    def __init__(self, model: Decoder) -> None:
+    def __init__(self, model: EngineModel) -> None:
         self.model = model
         self.config: ModelConfig = model.config
         self.dtype = model.dtype

@@ -17,7 +17,7 @@ Document = Callable[[], tuple[str, str]]
 """Makes an export: the file name's last part (``rows.md``) and the text."""
 
 
-class Program(Protocol):
+class ScreenHost(Protocol):
     """What the screens ask of the app: :class:`agentsim.tui.tui_app.AgentsimApp` does it."""
 
     memory: RememberedState
@@ -87,9 +87,9 @@ class Page(Screen[None]):
         """Set up the widgets."""
 
     @property
-    def program(self) -> Program:
+    def program(self) -> ScreenHost:
         """The app, as far as screens know it."""
-        return cast(Program, self.app)
+        return cast(ScreenHost, self.app)
 
     def action_back(self) -> None:
         """Leave this screen; the last one ends the app."""

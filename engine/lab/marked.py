@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Row
 from dataclasses import dataclass
 
-from agentsim.engine.inference_engine import Decoder, Engine
+from agentsim.engine.inference_engine import Engine, EngineModel
 from agentsim.engine.prefix_cache import Match, PrefixCache
 from agentsim.engine.sequence import Sequence
 from agentsim.engine.token_chain import TokenChain
@@ -51,7 +51,7 @@ class MarkedRequest:
 class MarkedEngine:
     """An engine for prompts with breakpoints. ``longest_prefix``: as engines do by themselves, without breakpoints."""
 
-    def __init__(self, model: Decoder, pages: int, *, longest_prefix: bool = False) -> None:
+    def __init__(self, model: EngineModel, pages: int, *, longest_prefix: bool = False) -> None:
         # Steps large enough that requests sent together are admitted together.
         self.engine = Engine(model, pages=pages, step_tokens=1 << 20, keep_generated=False)
         self._marks: MarkedCache | None = None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentsim.engine.layouts.kv_sizes import Shape
-from agentsim.engine.layouts.layer_plans import LayerPlan, Span, layer_plans
+from agentsim.engine.layouts.layer_plans import AttentionSpan, LayerPlan, layer_plans
 from agentsim.engine.layouts.layout_settings import Settings
 from agentsim.engine.layouts.recurrent_sizes import recurrent_state
 from agentsim.engine.layouts.state_layout import ImageState, StateLayout, TokenState, alike_fixed, alike_growing
@@ -82,16 +82,16 @@ def layout_of_settings(path: Path, settings: Mapping[str, Any]) -> StateLayout:
     growing = [
         state
         for layer, plan, attention, own in attentions
-        if plan.span is not Span.IMAGE and not plan.shares
+        if plan.span is not AttentionSpan.IMAGE and not plan.shares
         for state in _kept(own, plan, attention, layer, layers)
     ]
     # Sizes of recurrent layers in a model that says of each layer that it is none mean nothing.
     state = recurrent_state(take) if told else None
     layout = StateLayout(
-        shape=_usual([each for _, plan, each, _ in attentions if plan.span is not Span.IMAGE]),
+        shape=_usual([each for _, plan, each, _ in attentions if plan.span is not AttentionSpan.IMAGE]),
         growing=alike_growing(growing),
         fixed=alike_fixed(state for plan in plans if plan.recurrent and state is not None),
-        image=_image(whole, [each for _, plan, each, _ in attentions if plan.span is Span.IMAGE]),
+        image=_image(whole, [each for _, plan, each, _ in attentions if plan.span is AttentionSpan.IMAGE]),
         sharing=sum(plan.shares for plan in plans),
         name=str(take.raw("_name_or_path") or take.raw("model_type") or path.parent.name),
         context=take.optional("max_position_embeddings", "n_positions", "seq_length", "max_seq_len"),
@@ -142,7 +142,7 @@ def _attention(take: Settings, plan: LayerPlan, layer: int, layers: int) -> Atte
     if not heads:
         raise WeightsError(f"{take.path}: {_HEADS[0]} is missing or 0; name a language model's file")
     other = take.part("attention_other_setting")
-    windowed = plan.span is Span.WINDOW
+    windowed = plan.span is AttentionSpan.WINDOW
     head_dim, kv_heads = take.optional(*_HEAD_DIM), take.of_layer(layer, layers, *_KV_HEADS)
     value_dim = take.optional("v_head_dim")
     own_dims = ("swa_head_dim", "swa_v_head_dim", "swa_num_key_value_heads", "swa_num_attention_heads")
@@ -156,7 +156,7 @@ def _attention(take: Settings, plan: LayerPlan, layer: int, layers: int) -> Atte
         if other is not None:
             head_dim = other.optional(*_HEAD_DIM) or head_dim
             kv_heads, heads = other.optional(*_KV_HEADS) or kv_heads, other.optional(*_HEADS) or heads
-    elif plan.span is Span.ALL:
+    elif plan.span is AttentionSpan.ALL:
         head_dim, kv_heads = global_dim or head_dim, (global_heads if same and global_heads else kv_heads)
     if head_dim is None:
         head_dim = take.number("hidden_size", "n_embd", "d_model") // heads
@@ -174,9 +174,9 @@ def _attention(take: Settings, plan: LayerPlan, layer: int, layers: int) -> Atte
 
 def _kept(take: Settings, plan: LayerPlan, attention: Attention, layer: int, layers: int) -> Iterable[TokenState]:
     span, limit = plan.span, 0
-    if span is Span.WINDOW:
+    if span is AttentionSpan.WINDOW:
         limit = take.number(*_WINDOWS)
-    elif span is Span.CHUNK:
+    elif span is AttentionSpan.CHUNK:
         limit = take.number("attention_chunk_size")
     kind = span.value if span is not None else ""
     yield TokenState(f"latent, {kind}" if attention.latent else kind, attention.numbers, limit)
@@ -187,7 +187,7 @@ def _kept(take: Settings, plan: LayerPlan, attention: Attention, layer: int, lay
         if kinds[layer] not in ("full", "shared"):
             raise take.not_understood("indexer_types", kinds[layer])
         index = index if kinds[layer] == "full" else None
-    if index and span is Span.ALL and plan.indexed is not False:
+    if index and span is AttentionSpan.ALL and plan.indexed is not False:
         steps = -(-index // INDEX_BLOCK) * INDEX_STEP_BYTES
         yield TokenState("keys of an index", index, bytes_each=index + steps)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from agentsim.engine.layouts.config_layout import INDEX_BLOCK, INDEX_STEP_BYTES, told_at_all
 from agentsim.engine.layouts.kv_sizes import Shape
-from agentsim.engine.layouts.layer_plans import BOTH, CHUNK, FULL, NOTHING, RECURRENT, LayerPlan, Span
+from agentsim.engine.layouts.layer_plans import BOTH, CHUNK, FULL, NOTHING, RECURRENT, AttentionSpan, LayerPlan
 from agentsim.engine.layouts.layout_settings import Settings
 from agentsim.engine.layouts.state_layout import FixedState, StateLayout, TokenState, alike_fixed, alike_growing
 from agentsim.engine.weights.weights_error import WeightsError
@@ -115,7 +115,7 @@ def _windowed(take: Settings, kind: str, plans: list[LayerPlan]) -> list[LayerPl
         first = kind == "smallthinker"  # the first of each period, not the last, attends to everything
         inside = [period == 1 or (layer + (not first)) % period != 0 for layer in range(len(plans))]
     return [
-        replace(plan, span=Span.WINDOW) if plan.span is Span.ALL and within else plan
+        replace(plan, span=AttentionSpan.WINDOW) if plan.span is AttentionSpan.ALL and within else plan
         for plan, within in zip(plans, inside, strict=True)
     ]
 
@@ -128,7 +128,7 @@ def _shape(take: Settings, plan: LayerPlan, layer: int) -> Shape:
     own_key, own_value = take.optional("attention.key_length_swa"), take.optional("attention.value_length_swa")
     key, value = take.optional("attention.key_length"), take.optional("attention.value_length")
     latent, rotated = take.optional("attention.kv_lora_rank") or 0, take.optional("rope.dimension_count") or 0
-    if plan.span is Span.WINDOW:
+    if plan.span is AttentionSpan.WINDOW:
         key, value = own_key or key, own_value or value
     key = key or take.number("embedding_length") // heads
     if not key or heads % kv_heads:
@@ -138,9 +138,9 @@ def _shape(take: Settings, plan: LayerPlan, layer: int) -> Shape:
 
 def _kept(take: Settings, kind: str, plan: LayerPlan, shape: Shape) -> list[TokenState]:
     limit = 0
-    if plan.span is Span.WINDOW:
+    if plan.span is AttentionSpan.WINDOW:
         limit = take.number("attention.sliding_window")
-    elif plan.span is Span.CHUNK:
+    elif plan.span is AttentionSpan.CHUNK:
         limit = CHUNKS[kind][1]
     name = plan.span.value if plan.span is not None else ""
     kept = [TokenState(f"latent, {name}" if shape.latent else name, shape.numbers, limit)]

@@ -10,7 +10,7 @@ from agentsim.engine.layouts.layout_settings import Settings
 from agentsim.engine.weights.weights_error import WeightsError
 
 
-class Span(Enum):
+class AttentionSpan(Enum):
     """Of which tokens a layer keeps K/V."""
 
     ALL = "full attention"
@@ -23,7 +23,7 @@ class Span(Enum):
 class LayerPlan:
     """What one layer keeps: K/V of some tokens, a recurrent state, both, or nothing."""
 
-    span: Span | None = None
+    span: AttentionSpan | None = None
     recurrent: bool = False
     indexed: bool | None = None
     """It chooses tokens by keys of an index. None: not said for single layers."""
@@ -31,9 +31,9 @@ class LayerPlan:
     """It reads the K/V of another layer."""
 
 
-FULL, WINDOW, CHUNK = LayerPlan(Span.ALL), LayerPlan(Span.WINDOW), LayerPlan(Span.CHUNK)
+FULL, WINDOW, CHUNK = LayerPlan(AttentionSpan.ALL), LayerPlan(AttentionSpan.WINDOW), LayerPlan(AttentionSpan.CHUNK)
 RECURRENT, NOTHING = LayerPlan(recurrent=True), LayerPlan()
-BOTH, INDEXED = LayerPlan(Span.ALL, recurrent=True), LayerPlan(Span.ALL, indexed=True)
+BOTH, INDEXED = LayerPlan(AttentionSpan.ALL, recurrent=True), LayerPlan(AttentionSpan.ALL, indexed=True)
 
 NAMED = {
     **dict.fromkeys(("full_attention", "attention", "global_attention", "global", "full"), FULL),
@@ -41,7 +41,7 @@ NAMED = {
     "chunked_attention": CHUNK,
     **dict.fromkeys(("linear_attention", "mamba", "mamba2", "recurrent", "conv", "kda", "gated_deltanet"), RECURRENT),
     "hybrid": BOTH,
-    "hybrid_sliding": LayerPlan(Span.WINDOW, recurrent=True),
+    "hybrid_sliding": LayerPlan(AttentionSpan.WINDOW, recurrent=True),
     **dict.fromkeys(("indexed_attention", "deepseek_sparse_attention"), INDEXED),
     **dict.fromkeys(("moe", "mlp"), NOTHING),
 }
@@ -64,12 +64,12 @@ def layer_plans(take: Settings, layers: int) -> tuple[list[LayerPlan], bool]:
     said = [plans for reader in _READERS if (plans := reader(take, layers)) is not None]
     plans = list(said[0]) if said else by_windows
     named = any(take.values.get(each) is not None for each in ("layer_types", "layers_block_type"))
-    if said and not named and WINDOW in by_windows and not any(plan.span is Span.WINDOW for plan in plans):
+    if said and not named and WINDOW in by_windows and not any(plan.span is AttentionSpan.WINDOW for plan in plans):
         raise take.not_understood("sliding_window", take.values.get("sliding_window"))
     if len(plans) != layers:
         raise WeightsError(f"{take.path}: the kinds of its layers are told for {len(plans)} of {layers} layers")
     for place in take.places(layers, "cross_attention_layers") or ():
-        plans[place] = LayerPlan(Span.IMAGE)
+        plans[place] = LayerPlan(AttentionSpan.IMAGE)
     return _shared(take, plans), bool(said)
 
 

@@ -8,7 +8,6 @@ import click
 
 from agentsim.commands.options.budget_options import baseline_option, config_option, limit_options
 from agentsim.commands.options.command import FILE, Command, paths_argument
-from agentsim.commands.options.judged_budgets import FORMATS
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
@@ -18,12 +17,14 @@ EXAMPLES = (
     ("agentsim check --format github --also markdown=comment.md", "Annotations, and a comment for a pull request."),
 )
 
+FORMATS_HELP = "terminal, json, junit, sarif, github, markdown, or one that an installed package adds."
+
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Hold recorded sessions to their budgets.")
 @paths_argument(required=False)
 @config_option
 @baseline_option
-@click.option("--format", "format_name", type=click.Choice(FORMATS), default="terminal", show_default=True)
+@click.option("--format", "format_name", metavar="FORMAT", default="terminal", show_default=True, help=FORMATS_HELP)
 @click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="Write there instead of standard output.")
 @click.option("--also", metavar="FORMAT=FILE", multiple=True, help="One more format, to a file. May be repeated.")
 @limit_options
@@ -46,6 +47,7 @@ def command(
     from agentsim.commands.options.budget_options import budget_of, load, nearest_config
     from agentsim.report.output import STDOUT, check_targets, output
 
+    _check_format("--format", format_name)
     others = [_target(text) for text in also]
     targets = [(format_name, target), *others]
     pages = [(f"--also {name}", place) for name, place in others]
@@ -62,20 +64,29 @@ def command(
     budgets = (*(loaded.budgets if loaded is not None else ()), *((own,) if own is not None else ()))
     if not budgets:
         raise Failure("no [[budget]] in it", file=file, remedy="write one", code=ExitCode.USAGE)
-    from agentsim.commands.options.judged_budgets import run, write
+    from agentsim.commands.options.judged_budgets import run
+    from agentsim.report.gate_reporters import write_gate_as
     from agentsim.report.json.gate_json import EXITS
 
     gate = run(paths, loaded, budgets, baseline)
 
     for name, place in targets:
         with output(place) as stream:
-            write(stream, name, gate)
+            write_gate_as(stream, name, gate)
     return EXITS[gate.outcome]
 
 
 def _target(text: str) -> tuple[str, str]:
     name, equals, file = text.partition("=")
-    if name not in FORMATS or not equals or not file:
-        remedy = f"write FORMAT=FILE; formats are {', '.join(FORMATS)}"
-        raise Failure(f"--also {text}: not a format and a file", remedy=remedy, code=ExitCode.USAGE)
+    if not equals or not file:
+        raise Failure(f"--also {text}: not a format and a file", remedy="write FORMAT=FILE", code=ExitCode.USAGE)
+    _check_format("--also", name)
     return name, file
+
+
+def _check_format(option: str, name: str) -> None:
+    from agentsim.report.gate_reporters import OURS, formats
+
+    if name not in OURS and name not in formats():
+        remedy = f"formats are {', '.join(formats())}"
+        raise Failure(f"{option}: no format is called {name[:40]!r}", remedy=remedy, code=ExitCode.USAGE)

@@ -249,11 +249,12 @@ def judge(
     on nothing they are told, and no more."""
     if not budgets:
         return ExitCode.OK
-    from agentsim.commands.options.judged_budgets import run, write
+    from agentsim.commands.options.judged_budgets import run
+    from agentsim.report.gate_reporters import write_gate_as
     from agentsim.report.json.gate_json import EXITS
 
     gate = run((trace,), loaded, budgets, baseline)
-    write(sys.stdout, "terminal", gate)
+    write_gate_as(sys.stdout, "terminal", gate)
     return ExitCode.OK if NOTHING in fail_on else EXITS[gate.outcome]
 
 

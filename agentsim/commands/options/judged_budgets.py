@@ -1,14 +1,12 @@
-"""Budgets judged on inputs, and the formats in which the outcome is written."""
+"""Budgets judged on inputs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentsim.budget.budget_gate import Gate
     from agentsim.core.session import Problem
-
-FORMATS = ("terminal", "json", "junit", "sarif", "github", "markdown")
 
 
 def run(paths: tuple[str, ...], config: Any, budgets: Any, baseline: str | None) -> Gate:
@@ -31,35 +29,3 @@ def run(paths: tuple[str, ...], config: Any, budgets: Any, baseline: str | None)
         # Of files that were named, each budget takes those it is about; the others have nothing to say.
         all_must_match=not paths,
     )
-
-
-def write(stream: TextIO, name: str, gate: Gate) -> None:
-    """Write a gate in a format."""
-    from agentsim.report.output import write_safe
-
-    if name == "terminal":
-        from agentsim.report.paper import Paper
-        from agentsim.report.screen.gate_page import write_gate
-
-        write_gate(Paper.on(stream), gate)
-    elif name == "json":
-        from agentsim.report.json.canonical_json import write_document
-        from agentsim.report.json.gate_json import gate_document
-
-        write_document(stream, gate_document(gate))
-    elif name == "junit":
-        from agentsim.report.ci.junit import junit_text
-
-        write_safe(stream, junit_text(gate))
-    elif name == "sarif":
-        from agentsim.report.ci.sarif import sarif_text
-
-        write_safe(stream, sarif_text(gate))
-    elif name == "github":
-        from agentsim.report.ci.github_annotations import github_text
-
-        write_safe(stream, github_text(gate))
-    else:
-        from agentsim.report.ci.pull_request_comment import markdown_text
-
-        write_safe(stream, markdown_text(gate))

@@ -135,3 +135,14 @@ def _trace(trace: JudgedTrace) -> Document:
         "output_not_final": sums.provisional,
         "skipped_lines": sums.skipped,
     }
+
+
+def gate_text(gate: Gate) -> str:
+    """The document as text."""
+    from io import StringIO
+
+    from agentsim.report.json.canonical_json import write_document
+
+    stream = StringIO()
+    write_document(stream, gate_document(gate))
+    return stream.getvalue()

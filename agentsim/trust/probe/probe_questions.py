@@ -88,7 +88,7 @@ class RealClock:
         return nullcontext()
 
 
-class VirtualClock:
+class EmulatedClock:
     """A clock that only goes when it is told to, for an endpoint that lives by it. Waiting takes no time. Mutable."""
 
     STEP = SECOND

@@ -48,14 +48,23 @@ _WHERE = MappingProxyType(
     }
 )
 
+GROUP = "agentsim.policies"
+"""Entry points of this group, in packages that others install, are policies too: the name is the policy's, and it leads
+to its class."""
+
 NAMES: tuple[str, ...] = tuple(_WHERE)
-"""Every policy, those on the same matter together."""
+"""Every policy of ours, those on the same matter together."""
 
 
 def kind_of(name: str) -> type[Policy]:
     """The class of a policy. Raises PolicyError for a name that is not known, with the nearest one."""
     where = _WHERE.get(name)
     if where is None:
+        from importlib.metadata import entry_points
+
+        for point in entry_points(group=GROUP, name=name):
+            added: type[Policy] = point.load()
+            return added
         from difflib import get_close_matches
 
         near = get_close_matches(name, NAMES, 1, 0.5)

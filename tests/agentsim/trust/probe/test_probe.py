@@ -17,7 +17,7 @@ from agentsim.rules.providers import rules_for
 from agentsim.trust.probe import probe_experiments
 from agentsim.trust.probe.probe_bench import Bench, ProbeStep
 from agentsim.trust.probe.probe_emulation import emulated_account
-from agentsim.trust.probe.probe_questions import ProbePrompt, RealClock, VirtualClock
+from agentsim.trust.probe.probe_questions import EmulatedClock, ProbePrompt, RealClock
 from agentsim.trust.probe.sdk_clients import asker_for
 from tests.agentsim.gateway.serving import serving
 from tests.agentsim.trust.probe.stub import Stub, json_answer, message_events, stub
@@ -240,13 +240,13 @@ def test_the_marker_ends_the_document_and_the_question_is_outside() -> None:
 
 
 def test_a_virtual_clock_goes_only_when_told() -> None:
-    clock = VirtualClock(START)
+    clock = EmulatedClock(START)
     with clock.held():
         clock.tick()
     assert clock.now() == START
     clock.tick()
     clock.wait_until(START)
-    assert clock.now() == START + VirtualClock.STEP
+    assert clock.now() == START + EmulatedClock.STEP
     clock.wait_until(START + 10**12)
     assert clock.now() == START + 10**12
 

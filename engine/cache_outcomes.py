@@ -19,6 +19,8 @@ from agentsim.engine.sequence import Sequence
 from agentsim.engine.single_passes import drawn_tokens
 
 PAGE = 16
+LONG = 2_048
+"""Tokens of a history whose keys any device splits among its processors."""
 
 Prompts = list[list[int]]
 
@@ -149,8 +151,15 @@ def _prompts(loaded: Loaded, load: BenchLoad, prefix: int, number: int) -> list[
 
 
 def _warm_up(loaded: Loaded) -> None:
-    """The first passes of a process pay for what the later ones find ready."""
-    Engine(loaded.model, pages=8).generate([drawn_tokens(40, loaded.model.config.vocab, 0)], 4)
+    """The first passes of a process pay for what the later ones find ready: on a device with kernels, for compiling
+    those of short histories, of long ones (whose keys are split), and of a question behind a long cached one."""
+    config = loaded.model.config
+    Engine(loaded.model, pages=8).generate([drawn_tokens(40, config.vocab, 0)], 4)
+    if loaded.model.device.type != "cpu":
+        long = drawn_tokens(min(LONG, config.context - 64), config.vocab, 1)
+        engine = Engine(loaded.model, pages=2 * (LONG + 64) // PAGE)
+        for question in (0, 1):
+            engine.generate([[*long, *drawn_tokens(30, config.vocab, 2 + question)]], 4)
 
 
 def _one_by_one(

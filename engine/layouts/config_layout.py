@@ -26,7 +26,7 @@ _KV_HEADS = (
     "kv_n_heads",
 )
 _HEADS = ("num_attention_heads", "attention_heads", "n_head", "num_heads", "n_heads", "num_query_heads")
-_LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "num_blocks")
+_LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "num_blocks", "num_transformer_layers")
 _HEAD_DIM = ("head_dim", "attention_head_dim", "kv_channels", "dim_head")
 
 ATTENTIONS_OF_A_LAYER = {"longcat_flash": 2}
@@ -96,7 +96,7 @@ def layout_of_settings(path: Path, settings: Mapping[str, Any]) -> StateLayout:
         name=str(take.raw("_name_or_path") or take.raw("model_type") or path.parent.name),
         context=take.optional("max_position_embeddings", "n_positions", "seq_length", "max_seq_len"),
     )
-    take.refuse_unread()
+    take.refuse_unread(layers)
     return told_at_all(path, layout)
 
 
@@ -159,7 +159,7 @@ def _attention(take: Settings, plan: LayerPlan, layer: int, layers: int) -> Atte
     elif plan.span is AttentionSpan.ALL:
         head_dim, kv_heads = global_dim or head_dim, (global_heads if same and global_heads else kv_heads)
     if head_dim is None:
-        head_dim = take.number("hidden_size", "n_embd", "d_model") // heads
+        head_dim = take.number("hidden_size", "n_embd", "d_model", "model_dim") // heads
     if take.flag("multi_query") and not take.flag("new_decoder_architecture"):
         kv_heads = 1
     latent = take.optional("kv_lora_rank") or 0

@@ -63,7 +63,7 @@ def layout_of_fields(path: Path, fields: Mapping[str, Any]) -> StateLayout:
         context=take.optional("context_length"),
     )
     take.read.update(_OF_HEADS)  # in a model none of whose layers attends they say nothing
-    take.refuse_unread()
+    take.refuse_unread(layers)
     return told_at_all(path, layout)
 
 

@@ -15,9 +15,10 @@ MOST = 1 << 24
 
 _SMELLS = re.compile(
     r"linear|mamba|ssm|recurr|wkv|conv|delta|kda|retention|lightning|hyena|hybrid|interleav|slid|window|swa|global|"
-    r"local|chunk|full_att|att(n|ention)_?(type|layer|pattern|ind|other|every|res)|layer_(type|kind|pattern|group|id)|"
+    r"local|chunk|full_att|att(n|ention)_?(type|kind|map|layer|pattern|schedule|ind|other|every|res)|mixer|schedule|gdn|rnn|lstm|hgrn|ssd|layout|gqa|"
+    r"layer_(type|kind|pattern|group|id)|"
     r"layers_block|block_(type|config|pattern)|pattern|period|interval|every_n|cross|shared?(_|$)|cla(_|$)|yoco|latent|"
-    r"kv_(lora|shar|sour|mode|reuse)|index|compress|spars|nsa|moba|dsa|csa|per_layer|loop|cycle|state_size|encoder_decoder|"
+    r"kv_(lora|shar|sour|mode|reuse)|index|compress|spars|nsa|moba|dsa|csa|per_layer|loop|cycle|state_(size|dim|space)|encoder_decoder|"
     r"lru|memory|mem_|k_eq_v|v_head|value_(dim|length)|d_state|cca|key_length|kpool|ngram|lsh",
     re.IGNORECASE,
 )
@@ -26,7 +27,7 @@ _HARMLESS = re.compile(
     r"softcap|(alpha|beta)_factor|per_layer_input|token_(id|index)$|causal_mask|"
     r"kernels$|_kernel$|mem_eff|mamba_chunk_size|^chunk_size|dt_|a_log|allow_neg|lower_bound|safe_gate|mamba_proj|"
     r"index_(topk|n_heads)$|indexer[.](top_k|head_count)$|num_attention_heads|decoder_sparse_step|num_mem_blocks|intermediate_size$|learnable_sink|"
-    r"activation_sparsity|compressor$|shared_attention_adapter|conv_(dim|use)|linear_(silu|rope)|dual_chunk|time_step",
+    r"input_output|_eps$|prefix_dense|mla_scale|rotary|swiglu|yarn|layer_scale|data_layout|projection_layout|activation_sparsity|compressor$|shared_attention_adapter|conv_(dim|use)|linear_(silu|rope)|dual_chunk|time_step",
     re.IGNORECASE,
 )
 
@@ -113,12 +114,14 @@ class Settings:
             "no size is told; give --layers, --heads and --head-dim for a plain model"
         )
 
-    def refuse_unread(self) -> None:
-        """Raise for the first setting that looks as if it changed what layers keep, and was not read."""
+    def refuse_unread(self, layers: int) -> None:
+        """Raise for the first setting that looks as if it changed what the ``layers`` keep, and was not read: by its
+        name, or because it lists layers."""
         for name, value in self.values.items():
-            if name in self.read or _says_nothing(value):
+            if name in self.read or _says_nothing(value) or _HARMLESS.search(name):
                 continue
-            if _SMELLS.search(name) and not _HARMLESS.search(name):
+            is_list = isinstance(value, list) and ("layer" in name or (len(value) == layers and layers > 1))
+            if _SMELLS.search(name) or is_list:
                 raise self.not_understood(name, value)
 
 

@@ -193,7 +193,8 @@ UNKNOWN = (
     "linear_attention_every", "cross_layer_attention", "global_attn_idx", "swa_layers", "sparse_attention_config",
     "kv_sharing_modes", "compress_ratios", "local_attention", "n_recurrent_loops", "dense_attention_every_n_layers",
     "mb_per_layer", "yoco_layers", "attention_pattern", "recurrent_block_type", "delta_net_layers", "rwkv_layers",
-    "retention_heads", "gated_linear_layers",
+    "retention_heads", "gated_linear_layers", "mixer_types", "attn_schedule", "gdn_layers", "rnn_layers", "state_dim",
+    "block_layout", "attention_map",
 )  # fmt: skip
 
 
@@ -206,6 +207,18 @@ def test_what_smells_of_another_layout_and_is_not_known_is_an_error(key: str, va
         layout_of_fields(HERE, gguf(8, 4, 2, 8) | {f"m.{key}": value})
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("anything_at_all", [1, 0] * 4), ("anything_at_all", ["a"] * 8), ("chosen_layers", [3])]
+)
+def test_what_lists_layers_and_is_not_known_is_an_error(key: str, value: object) -> None:
+    with pytest.raises(WeightsError, match=key):
+        of(**attention(8, 4, 2, 8), **{key: value})
+
+
+def test_other_lists_are_not_of_layers() -> None:
+    assert of(**attention(8, 4, 2, 8), eos_token_id=[1, 0] * 4, anything=[1, 2, 3]) == of(**attention(8, 4, 2, 8))
+
+
 @pytest.mark.parametrize("key", UNKNOWN)
 @pytest.mark.parametrize("value", [None, False, 0, [], {}, ""])
 def test_what_is_switched_off_says_nothing(key: str, value: object) -> None:
@@ -213,6 +226,7 @@ def test_what_is_switched_off_says_nothing(key: str, value: object) -> None:
 
 
 HARMLESS = {
+    "partial_rotary_factors": [0.5] * 8, "swiglu_limits": [0] * 7 + [7], "mla_scale_kv_lora": True,
     "num_experts_per_tok": 8, "n_shared_experts": 1, "moe_layer_freq": 1, "first_k_dense_replace": 3,
     "decoder_sparse_step": 1, "interleave_moe_layer_step": 2, "expert_layer_period": 2, "rope_local_base_freq": 10_000,
     "mlp_layer_types": ["dense"] * 8, "shared_intermediate_size": 1_024, "q_lora_rank": 1_536,

@@ -1,6 +1,6 @@
-"""Every table of the README, made anew by one command, on one machine, which is named.
+"""Every table of docs/benchmarks.md, made anew by one command, on one machine, which is named.
 
-    python -m benchmarks.everything --peers ~/peers/bin --npm ~/peers/node_modules/.bin --readme README.md
+    python -m benchmarks.everything --peers ~/peers/bin --npm ~/peers/node_modules/.bin --page docs/benchmarks.md
 
 ``--peers`` is the ``bin`` of a virtual environment with kvleak, promptcachelint, replay-doctor, cachemiss and
 kvcache-simulator, ``--npm`` a folder with ccusage: what is missing is left out. Run it on a machine that does
@@ -90,25 +90,25 @@ def runs(peers: Peers, corpus: Path | None) -> Iterator[tuple[str, list[str]]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Make every table of the README anew.")
+    parser = argparse.ArgumentParser(description="Make every table of docs/benchmarks.md anew.")
     parser.add_argument("--peers", type=Path, help="a folder with programs from PyPI")
     parser.add_argument("--npm", type=Path, help="a folder with programs from npm")
     parser.add_argument("--corpus", type=Path, help="a folder with projects/, instead of written corpora")
     parser.add_argument("--only", nargs="*", metavar="NAME", help="only these benchmarks")
-    parser.add_argument("--readme", type=Path, metavar="FILE", help="put the tables between the markers in this file")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="put the tables between the markers in this file")
     given = parser.parse_args()
     failed = []
     for name, arguments in runs(Peers(given.peers, given.npm), given.corpus):
         if given.only and name not in given.only:
             continue
         command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
-        if given.readme is not None:
-            command += ["--readme", str(given.readme)]
+        if given.page is not None:
+            command += ["--page", str(given.page)]
         print(f"\n{name}", flush=True)
         if subprocess.run(command, check=False).returncode:
             failed.append(name)
-    if given.readme is not None:
-        put_into(given.readme, "machine", f"Measured on: {machine()}.")
+    if given.page is not None:
+        put_into(given.page, "machine", f"Measured on: {machine()}.")
     print(f"\n{machine()}")
     if failed:
         sys.exit(f"error: these failed: {', '.join(failed)}")

@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--scale", type=int, default=1, help="times 370 MB")
     parser.add_argument("--mixed", action="store_true", help="sweep a gigabyte of logs of every agent too")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--readme", type=Path, metavar="FILE", help="put the table between the markers in this file")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="put the table between the markers in this file")
     given = parser.parse_args()
     try:
         with tempfile.TemporaryDirectory(prefix="agentsim-benchmark-") as place:
@@ -90,7 +90,7 @@ def main() -> None:
                 used, _ = run(sweep("mixed", mixed, out, TWENTY[1:2], 1))
                 title = f"1 policy, 1 worker, {size / 1e9:.1f} GB of logs of {len(LOGS) + 1} agents"
                 table.append([title, f"{used.seconds:.1f} s", f"{used.mebibytes:.0f} MiB", ""])
-        finish("fleet", markdown(table, HEADINGS), given.readme)
+        finish("fleet", markdown(table, HEADINGS), given.page)
     except BenchmarkError as error:
         sys.exit(f"error: {error}")
 

@@ -172,4 +172,4 @@ def add_common_options(parser: Any) -> None:
         help="a program to compare with; may be given several times; variables may stand before the command",
     )
     parser.add_argument("--rounds", type=int, default=7, help="counted runs of each program (default: 7)")
-    parser.add_argument("--readme", type=Path, metavar="FILE", help="put the table between the markers in this file")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="put the table between the markers in this file")

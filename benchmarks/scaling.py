@@ -111,13 +111,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Show how the cost of a diagnosis grows.")
     parser.add_argument("--measure", nargs=2, metavar=("KIND", "SIZE"), help=argparse.SUPPRESS)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--readme", type=Path, metavar="FILE", help="put the table between the markers in this file")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="put the table between the markers in this file")
     given = parser.parse_args()
     if given.measure is not None:
         measure(given.measure[0], int(given.measure[1]))
         return
     try:
-        finish("scaling", markdown([line(kind, given.rounds, child) for kind in SIZES], HEADINGS), given.readme)
+        finish("scaling", markdown([line(kind, given.rounds, child) for kind in SIZES], HEADINGS), given.page)
     except BenchmarkError as error:
         sys.exit(f"error: {error}")
 

@@ -133,7 +133,7 @@ def replay_on_engine(
             f"{memory / GIB:.1f} GiB hold {room * page} tokens; the longest prompt alone needs half of that"
         )
     kept = None if capacity is None else capacity // page
-    wanted = _distinct_pages(known, page)
+    wanted = distinct_pages(known, page)
     if kept is None and wanted + transient > room:
         kept = room - transient
     if kept is not None:
@@ -142,7 +142,7 @@ def replay_on_engine(
     clock = VirtualClock()
     engine = Engine(
         loaded.model,
-        pages=min(wanted + transient * _most_at_once(session.requests), room),
+        pages=min(wanted + transient * most_at_once(session.requests), room),
         page_size=page,
         keep_generated=False,
         step_tokens=step_tokens,
@@ -153,9 +153,9 @@ def replay_on_engine(
     )
     told = None if progress is None else _Told(progress, sum(len(tokens) for _, tokens in known))
     backend = EngineBackend(engine, _Written(writer, known), new_tokens=new_tokens, capacity=kept, told=told)
-    _warm_up(engine)
+    warm_up(engine)
     _run(paged, backend, clock)
-    predicted = _predicted(paged, page, None if kept is None else kept * page, backend.measured)
+    predicted = predicted_reads(paged.requests, page, None if kept is None else kept * page, backend.measured)
     by_id = {one.request: one for one in backend.measured}
     rows = []
     for number, (request, tokens) in enumerate(known):
@@ -233,17 +233,19 @@ def _run(session: Session, backend: EngineBackend, clock: VirtualClock) -> None:
     environment.run()
 
 
-def _predicted(session: Session, page: int, capacity: int | None, measured: Sequence[MeasuredUsage]) -> dict[str, int]:
+def predicted_reads(
+    requests: Sequence[Request], page: int, capacity: int | None, measured: Sequence[MeasuredUsage]
+) -> dict[str, int]:
     """What the rule says is read, by request, when it looks up what is computed by then: how long that takes is not the
     rule's to say."""
-    requests = {request.id: request for request in session.requests}
+    known = {request.id: (number, request) for number, request in enumerate(requests)}
     pages = {one.request: one.pages for one in measured}
     rules = rules_for(RULES, "", None).with_(quantum=page)
     # The last page of a prompt is not whole: nobody can read it.
     cache = EngineCache(rules, capacity, computed=lambda request: (*pages[request.id], *_never(request, pages)))
     found = {}
-    for one in sorted(measured, key=lambda one: (one.joined, int(one.request))):
-        found[one.request] = cache.serve(requests[one.request], one.joined).usage.read or 0
+    for one in sorted(measured, key=lambda one: (one.joined, known[one.request][0])):
+        found[one.request] = cache.serve(known[one.request][1], one.joined).usage.read or 0
     return found
 
 
@@ -252,7 +254,7 @@ def _never(request: Request, pages: Mapping[str, Sequence[int]]) -> Sequence[int
     return [sys.maxsize] * missing
 
 
-def _most_at_once(requests: Sequence[Request]) -> int:
+def most_at_once(requests: Sequence[Request]) -> int:
     """How many requests of a session overlap, by its own times; those that start at the same time do."""
     changes = [
         change
@@ -266,7 +268,7 @@ def _most_at_once(requests: Sequence[Request]) -> int:
     return min(most, MOST_AT_ONCE)
 
 
-def _distinct_pages(known: Sequence[tuple[Request, PromptTokens]], page: int) -> int:
+def distinct_pages(known: Sequence[tuple[Request, PromptTokens]], page: int) -> int:
     """How many pages all prompts have together, those that they share counted once."""
     seen: set[tuple[str, bytes]] = set()
     for request, tokens in known:
@@ -275,7 +277,7 @@ def _distinct_pages(known: Sequence[tuple[Request, PromptTokens]], page: int) ->
     return len(seen)
 
 
-def _warm_up(engine: Engine) -> None:
+def warm_up(engine: Engine) -> None:
     """The first pass of a process pays for what the later ones find ready."""
     vocabulary = engine.model.config.vocab
     tokens = [

@@ -85,6 +85,8 @@ class EngineProcess:
         self._environment = environment
         self._engine = engine
         self._clock = clock
+        self.busy = 0
+        """How long it has computed (nanoseconds)."""
         self._live: list[TimedSequence] = []
         self._runs = False
 
@@ -111,6 +113,7 @@ class EngineProcess:
             while self._environment.peek() <= began:  # whoever arrives at the same instant joins at the same step
                 yield self._environment.timeout(0)
             lasts = self._clock.measure(self._engine.step, began)
+            self.busy += lasts
             yield self._environment.timeout(lasts)
             ended = self.now
             live, self._live = self._live, []

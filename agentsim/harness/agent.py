@@ -261,6 +261,8 @@ class Agent:
                 parent=thread.parent,
                 following=self.compacted,
             )
+            if answer.pending is not None:
+                answer = yield from self._await(answer)
             if inside is not None:
                 world.recorder.enlarge_last(*inside)
                 inside, delay = None, 0
@@ -273,10 +275,22 @@ class Agent:
             if self.warmer is not None:
                 self.warmer.sent(answer)
             if trouble is None:
-                yield world.clock.timeout(answer.end - now)
+                yield world.clock.timeout(max(0, answer.end - world.now))
                 return answer
             prompt = yield from self._timed_out(answer, attempt, prompt)
             again = True
+
+    def _await(self, answer: SimulatedAnswer) -> Exchange:
+        """Wait for an answer that takes its own time, and tell whoever waits for its first token."""
+        pending, fan_out = answer.pending, self.world.plan.harness.fan_out
+        assert pending is not None
+        if self.sent is not None and not self.sent.triggered and fan_out.wait == "first_token":
+            yield pending.first
+            now = self.world.now
+            self.sent.succeed(answer._replace(first_token=now, end=now))
+        yield pending.done
+        assert pending.answer is not None
+        return pending.answer
 
     def _refused(self, trouble: Fate, attempt: int) -> Process:
         rule = self.world.plan.failures
@@ -337,7 +351,9 @@ class Agent:
             first_token=step.first_token,
             stop_reason="end_turn",
         )
-        yield world.clock.timeout(answer.end - now)
+        if answer.pending is not None:
+            answer = yield from self._await(answer)
+        yield world.clock.timeout(max(0, answer.end - world.now))
         if answer.rejected is not None or (step.stop_unless_read and not answer.read):
             raise GaveUp("nothing was read from the cache")
 

@@ -81,7 +81,10 @@ def _ask(agent: RunningAgent, rule: Compaction, size: int, meter: CompactionMete
         stop_reason="end_turn",
         compacting=meter,
     )
-    yield world.clock.timeout(answer.end - now)
+    if answer.pending is not None:
+        yield answer.pending.done
+    else:
+        yield world.clock.timeout(answer.end - now)
 
 
 def tail(thread: ConversationThread, keep: int) -> int:

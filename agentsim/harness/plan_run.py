@@ -12,7 +12,7 @@ from agentsim.cache.routed_backend import RoutedProvider
 from agentsim.core.session import Lane, Ledger, Session
 from agentsim.harness.plan import Plan
 from agentsim.harness.random_streams import Streams
-from agentsim.harness.simulated_endpoint import SimulatedEndpoint
+from agentsim.harness.simulated_endpoint import LiveEndpoint, SimulatedEndpoint
 from agentsim.harness.simulation_recorder import Link, SimulationRecorder, Span, free, priced
 from agentsim.harness.task_account import TaskAccount
 from agentsim.harness.world import World
@@ -43,23 +43,34 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         return self.ledger.session
 
 
-def simulate(plan: Plan, backend: CacheBackend | None = None, *, keep: bool = True, price: bool = True) -> Simulation:
+def simulate(
+    plan: Plan,
+    backend: CacheBackend | None = None,
+    *,
+    keep: bool = True,
+    price: bool = True,
+    live: LiveEndpoint | None = None,
+) -> Simulation:
     """Run a plan to its end. The same plan gives the same result, whatever the process, the platform or the time.
 
     ``backend`` is the one that the provider's rules describe, unless another is given; it must not have served
-    anything yet. With ``keep=False`` only the account is kept, and what the backend keeps of each request.
-    Raises ValueError for a provider without known rules.
+    anything yet. ``live`` answers in its place, in its own time. With ``keep=False`` only the account is kept, and what
+    the backend keeps of each request. Raises ValueError for a provider without known rules.
     """
     import simpy
 
     clock = simpy.Environment(initial_time=plan.start)
     recorder = SimulationRecorder(priced() if price else free, keep=keep)
-    endpoint = SimulatedEndpoint(backend or RoutedProvider(forgets=True), plan.service, recorder, plan.provider)
+    endpoint = SimulatedEndpoint(backend or RoutedProvider(forgets=True), plan.service, recorder, plan.provider, live)
+    if live is not None:
+        live.start(clock)
     world = World(clock, plan, endpoint, recorder, Streams(plan.seed))
     clock.process(_arrive(world))
     with without_collection():
         clock.run()
     recorder.trailing()
+    if live is not None:
+        recorder.sort()
     ledger = None
     if keep:
         session = Session(

@@ -108,10 +108,12 @@ def run_trial(
     keep: bool = False,
     step: Callable[[], None] | None = None,
     chance: bool = False,
+    simulated: Callable[[Plan], Simulation] | None = None,
 ) -> RepeatedTrial:
     """Run a plan under each seed; ``step`` is called after each run. Raises ValueError for an unknown provider.
 
-    With ``chance`` it is drawn by lot, from the same seed, which cache answers and what is dropped early.
+    With ``chance`` it is drawn by lot, from the same seed, which cache answers and what is dropped early. ``simulated``
+    runs a plan in another way.
     """
     accounts = []
     kept = []
@@ -119,7 +121,10 @@ def run_trial(
     for seed in seeds:
         plan = plan_of(seed)
         name = plan.name
-        simulation = simulate(plan, _with_chance(plan) if chance else None, keep=keep)
+        if simulated is not None:
+            simulation = simulated(plan)
+        else:
+            simulation = simulate(plan, _with_chance(plan) if chance else None, keep=keep)
         accounts.append(simulation.account)
         if keep:
             kept.append(simulation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -15,9 +15,21 @@ from agentsim.harness.random_streams import Stream
 from agentsim.harness.simulation_recorder import SimulationRecorder
 from agentsim.harness.task_account import CompactionMeter
 
+if TYPE_CHECKING:
+    import simpy
+
+
+class PendingAnswer(Protocol):
+    """An answer that takes its own time: ``first`` and ``done`` happen with its first token and its end, and ``answer``
+    is there then."""
+
+    first: simpy.Event
+    done: simpy.Event
+    answer: SimulatedAnswer | None
+
 
 class SimulatedAnswer(NamedTuple):
-    """What came back, and when."""
+    """What came back, and when. Where it is ``pending``, only the request is known yet."""
 
     request: Request
     read: int
@@ -25,12 +37,48 @@ class SimulatedAnswer(NamedTuple):
     end: int
     rejected: str | None
     cost: int | None
+    pending: PendingAnswer | None = None
+
+
+class LiveEndpoint(Protocol):
+    """What takes its own time to answer: a real engine on the clock of the simulation."""
+
+    def start(self, clock: simpy.Environment) -> None:
+        """A simulation begins, on this clock."""
+        ...
+
+    def send(
+        self,
+        request: Request,
+        recorder: SimulationRecorder,
+        following: CompactionMeter | None,
+        compacting: CompactionMeter | None,
+        *,
+        first_token: int | None = None,
+        took: int | None = None,
+    ) -> SimulatedAnswer:
+        """A request arrives now. It is recorded when it is answered; its answer is pending, unless it is refused.
+
+        ``first_token`` and ``took`` are durations that the plan has set: the answer takes so long at least.
+        """
+        ...
 
 
 class SimulatedEndpoint:
-    """One backend with its service times. Requests arrive in the order of the clock. Mutable."""
+    """One backend with its service times. Requests arrive in the order of the clock. Mutable.
 
-    def __init__(self, backend: CacheBackend, service: Service, recorder: SimulationRecorder, provider: str) -> None:
+    ``live`` answers in the place of the backend, and takes its own time for it.
+    """
+
+    def __init__(
+        self,
+        backend: CacheBackend,
+        service: Service,
+        recorder: SimulationRecorder,
+        provider: str,
+        live: LiveEndpoint | None = None,
+    ) -> None:
+        self._live = live
         self._backend = backend
         self._service = service
         self._recorder = recorder
@@ -59,7 +107,7 @@ class SimulatedEndpoint:
         """Serve one request that arrives now. ``took`` and ``first_token`` are durations that the plan has set;
         ``delay`` comes on top of them. ``like`` is a request whose model and settings this one has.
 
-        The answer is known at once; the caller waits until its end.
+        The answer is known at once, and the caller waits until its end; or it is pending, and the caller waits for it.
         """
         asked = Request(
             id=self._recorder.next_id(),
@@ -75,6 +123,8 @@ class SimulatedEndpoint:
             stop_reason=stop_reason,
             harness_version=thread.version,
         )
+        if self._live is not None:
+            return self._live.send(asked, self._recorder, following, compacting, first_token=first_token, took=took)
         lookup = self._backend.look_up(asked, now)
         if first_token is None:
             first_token = self._first_token(prompt.tokens - (lookup.read or 0), stream)
@@ -104,6 +154,8 @@ class SimulatedEndpoint:
         self, thread: ConversationThread, prompt: Prompt, now: int, output: int, compacting: CompactionMeter
     ) -> tuple[Usage, int | None, int | None]:
         """The call that a provider makes inside a request to summarise its history: its usage and its price."""
+        if self._live is not None:
+            raise ValueError("only a provider compacts inside a request: choose another harness.compaction.method")
         request = Request(
             id=f"inside-{now}",
             lane=thread.lane,

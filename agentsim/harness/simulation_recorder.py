@@ -145,6 +145,12 @@ class SimulationRecorder:
         if served.hit_owner is not None and served.hit_owner != request.id:
             self.links.append(Link(served.hit_owner, request.id))
 
+    def sort(self) -> None:
+        """Bring requests that were recorded as they ended into the order in which they began."""
+        order = sorted(range(len(self.requests)), key=lambda at: int(self.requests[at].id[1:]))
+        self.requests = [self.requests[at] for at in order]
+        self.rows = [self.rows[at] for at in order]
+
     def trailing(self) -> None:
         """Events after the last request of their lanes."""
         for lane in sorted(self._announced):

@@ -35,7 +35,12 @@ def run(agent: RunningAgent, step: FanOut) -> Generator[simpy.Event, Any, None]:
         if index == 1 and style.wait != "none":
             first = children[0].sent
             assert first is not None
-            answer = yield first
+            if style.wait_at_most is not None:
+                # Whoever takes its own time to answer may not have begun by then.
+                yield first | clock.timeout(style.wait_at_most)
+                answer = first.value if first.triggered else None
+            else:
+                answer = yield first
             until = began if answer is None else answer.first_token if style.wait == "first_token" else answer.end
             if style.wait_at_most is not None:
                 until = min(until, began + style.wait_at_most)

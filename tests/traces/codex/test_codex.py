@@ -36,7 +36,7 @@ def test_a_call_is_split_without_overlap(tmp_path):
     session = only(three_calls(), tmp_path)
     first = session.requests[0]
     assert first.usage == Usage(fresh=2_000 - 1_408, read=1_408, write_other=None, output=10)
-    assert (first.model, first.provider, first.harness_version) == ("gpt-5.5", "openai", "0.150.0")
+    assert (first.model, first.provider, first.harness_version) == ("gpt-5.5", "codex", "0.150.0")
     assert first.settings == (("effort", '"high"'),)
     assert [request.parent for request in session.requests] == [None, "t1#1", "t1#2"]
     assert (session.id, session.completeness, session.harness) == ("t1", "messages", "codex")

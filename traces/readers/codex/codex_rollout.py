@@ -106,6 +106,11 @@ class GrowingRollouts:
         return file.grow(lambda blocks, before: scan.read(rows_in(chunks_of(blocks, before + 1), lines)))
 
 
+CODEX = "codex"
+"""Codex's own back end, which its provider ``openai`` means: it keeps other rules than OpenAI's API does. A log of
+somebody with a key of that API looks the same."""
+
+
 class _Scan:
     """Reads the lines of a file one after the other."""
 
@@ -114,7 +119,7 @@ class _Scan:
         self.rollout = Rollout(path=path, id="", tally=self.tally)
         self.chain = b""
         self.total: Counters | None = None
-        self.model, self.provider = "", "openai"
+        self.model, self.provider = "", CODEX
         self.effort: str | None = None
         self.version: str | None = None
         self.events: list[tuple[EventKind, int | None]] = []
@@ -175,7 +180,8 @@ class _Scan:
         elif meta.id == rollout.id:
             self._note("resume", line)
         self.version = meta.cli_version or self.version
-        self.provider = provider_name(meta.model_provider, self.provider)
+        named = provider_name(meta.model_provider, self.provider)
+        self.provider = CODEX if named == "openai" else named
 
     def _item(self, line: CodexLine, item: Payload) -> None:
         if item.type in REPLY_ITEMS or item.role == "assistant":

@@ -241,7 +241,8 @@ class _Builder:
             messages=len(outline.messages or outline.input or ()) if outline.input != "" else 0,
             summarises=exchange.api == "compact" or triggered,
         )
-        self.calls.append((msgspec.structs.replace(exchange, body=b"", output=(), provider=provider), call))
+        identity = b"" if _named(exchange) else blake2b(exchange.body, digest_size=16).digest()
+        self.calls.append((msgspec.structs.replace(exchange, body=identity, output=(), provider=provider), call))
 
     def _left(
         self, exchange: Exchange, asked: Responses, history: list[bytes], triggered: bool
@@ -298,6 +299,9 @@ class _Builder:
             return
         if reply.id is not None:
             self.seen.add(reply.id)
+        elif not _named(exchange) and self._is_copy(exchange, reply):
+            self.tally.duplicate += 1
+            return
         self.tally.used += 1
         id = self._unique(exchange.request_id or reply.id or f"#{len(self.requests) + 1}")
         place = lanes.place(call)
@@ -340,6 +344,18 @@ class _Builder:
         if words is not None:
             self.tally.tell(exchange.source.line, BadRow("other server", words), exchange.source.file, note=True)
 
+    def _is_copy(self, exchange: Exchange, reply: MessagesReply) -> bool:
+        """Whether a call without an id is one that was counted: the same body, counters and time. Where the capture has
+        no times, two that are equal may have been two; they count, and it is said."""
+        key = f"={exchange.body.hex()} {exchange.start} {exchange.end} {reply.usage}"
+        again = key in self.seen
+        self.seen.add(key)
+        if again and exchange.start is None and exchange.end is None:
+            words = "the same body and counters as an earlier row, and neither has an id or a time"
+            self.tally.tell(exchange.source.line, BadRow("perhaps a copy", words), exchange.source.file, note=True)
+            return False
+        return again
+
     def _unique(self, id: str) -> str:
         """An id that no other request of the session has: attempts of one request may share one."""
         unique, number = id, 1
@@ -348,6 +364,11 @@ class _Builder:
             unique = f"{id}/{number}"
         self.ids.add(unique)
         return unique
+
+
+def _named(exchange: Exchange) -> bool:
+    """Whether a call has an id by which a copy of it can be told."""
+    return exchange.request_id is not None or (exchange.reply is not None and exchange.reply.id is not None)
 
 
 def _failed(exchange: Exchange) -> bool:

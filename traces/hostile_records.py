@@ -46,6 +46,7 @@ REMEDIES = {
     "unclear convention": "nothing tells whether its input includes cached tokens; export it with its total",
     "broken body": "the body was recorded packed, and cannot be unpacked; record it anew",
     "lifetime proved": "nothing to do; they are priced as what they were",
+    "perhaps a copy": "both were counted; remove one of them if it is a copy",
     "counted as a whole": "nothing to do; what each call took is not in the log",
     "sums differ": "what is missing was not written to this file; compare with the provider's own bill",
     "other server": 'give the provider beside the request (provider = "...") if it is another',

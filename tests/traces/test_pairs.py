@@ -111,3 +111,67 @@ def test_a_bad_row_is_skipped_with_its_reason(tmp_path, row, reason):
     assert session.accounting.adds_up
     with pytest.raises(TraceError, match=reason):
         read_all(tmp_path, row)
+
+
+def test_copies_without_ids_count_once_or_are_told(tmp_path):
+    said = {name: value for name, value in ANSWERED.items() if name != "id"}
+    timed = {"request": ASKED, "response": said, "start": START}
+    (session,) = read_all(tmp_path, timed, timed, {**timed, "start": START + 1})
+    assert (session.accounting.used, session.accounting.duplicate) == (2, 1)
+    assert not session.problems
+    bare = {"request": ASKED, "response": said}
+    (session,) = read_all(tmp_path, bare, bare)
+    assert session.accounting.used == 2
+    (problem,) = session.problems
+    assert problem.note
+    assert "perhaps a copy" in problem.reason
+
+
+def test_a_row_may_say_who_answered_and_whose_account_it_was(tmp_path):
+    row = {"request": ASKED, "response": ANSWERED, "provider": "Bedrock", "host": "east-1", "account": "mine"}
+    (session,) = read_all(tmp_path, row)
+    (request,) = session.requests
+    assert (request.provider, request.host, request.account) == ("bedrock", "east-1", "mine")
+
+
+def test_a_server_that_is_not_the_vendors_says_so(tmp_path):
+    asked = {**ASKED, "model": "kimi-k3"}
+    (session,) = read_all(tmp_path, {"request": asked, "response": {**ANSWERED, "model": "kimi-k3"}})
+    assert session.requests[0].provider == "moonshotai"
+    (problem,) = session.problems
+    assert problem.note
+    assert "not Anthropic's" in problem.reason
+
+
+def test_a_cache_key_is_no_session(tmp_path):
+    usage = {"prompt_tokens": 2000, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 0}}
+    rows = [
+        {"request": {"model": "gpt-5.5", "messages": [{"role": "user", "content": "x"}], "prompt_cache_key": key},
+         "response": {"id": f"r{n}", "model": "gpt-5.5", "choices": [], "usage": usage}}
+        for n, key in enumerate(("a", "b", "c"))
+    ]  # fmt: skip
+    (session,) = read_all(tmp_path, *rows)
+    assert session.accounting.used == 3
+
+
+def test_chat_completions_with_markers_are_read_as_written(tmp_path):
+    text = {"type": "text", "text": "You are an agent. " * 900, "cache_control": {"type": "ephemeral"}}
+    rows = []
+    for n, counts in enumerate(({"cache_write_tokens": 5000}, {"cached_tokens": 5000, "cache_write_tokens": 0})):
+        messages = [{"role": "system", "content": [text]}, {"role": "user", "content": f"q{n}"}]
+        usage = {"prompt_tokens": 5010, "completion_tokens": 5, "prompt_tokens_details": counts}
+        said: dict[str, object] = {
+            "id": f"gen-{n}",
+            "provider": ("Anthropic", "Google")[n],
+            "choices": [],
+            "usage": usage,
+        }
+        rows.append({"request": {"model": "anthropic/claude-sonnet-4.6", "messages": messages}, "response": said})
+    (session,) = read_all(tmp_path, *rows)
+    first, second = session.requests
+    assert (first.usage.write_5m, second.usage.read) == (5000, 5000)
+    assert [(request.provider, request.host) for request in session.requests] == [
+        ("openrouter", "Anthropic"), ("openrouter", "Google")
+    ]  # fmt: skip
+    assert [marker.ttl for marker in first.prompt.breakpoints] == [300]
+    assert first.prompt[0].digest == second.prompt[0].digest

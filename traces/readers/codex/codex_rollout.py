@@ -180,8 +180,8 @@ class _Scan:
         elif meta.id == rollout.id:
             self._note("resume", line)
         self.version = meta.cli_version or self.version
-        named = provider_name(meta.model_provider, self.provider)
-        self.provider = CODEX if named == "openai" else named
+        provider = provider_name(meta.model_provider, self.provider)
+        self.provider = CODEX if provider == "openai" else provider
 
     def _item(self, line: CodexLine, item: Payload) -> None:
         if item.type in REPLY_ITEMS or item.role == "assistant":

@@ -45,6 +45,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "exec": "Run a harness against an emulated provider.",
         "serve": "Emulate a provider, cache included, for real harnesses.",
         "record": "Record a harness's real traffic, and pass it on.",
+        "conform": "Run harnesses through acts, and compare their prefixes.",
     },
     "What it all rests on": {
         "rules": "Show, check, fit and measure the rules of providers.",

@@ -40,6 +40,9 @@ EXAMPLES = (
 @budget_option
 @fail_on_option
 @max_refused_option(0)
+@click.option(
+    "--pass-env", metavar="NAME", multiple=True, help="Hand this variable to COMMAND although it holds a key."
+)
 @limit_options
 @rules_option
 def command(
@@ -47,9 +50,9 @@ def command(
 ) -> ExitCode:
     """Start an emulated provider on a free port, run COMMAND against it, and show each request with its verdict.
 
-    COMMAND gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL, keys that are dummies, and AGENTSIM_URL for harnesses that read
-    none of them. Exit codes are those of 'agentsim check', and 1 where more requests were refused than may be; a
-    command that fails cannot be judged (3).
+    COMMAND gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL, GOOGLE_GEMINI_BASE_URL, keys that are dummies, and AGENTSIM_URL
+    for harnesses that read none of them; no real key of any provider. Exit codes are those of 'agentsim check', and 1
+    where more requests were refused than may be; a command that fails cannot be judged (3).
     """
     from agentsim.commands.options.endpoint_options import (
         budgets_of,
@@ -66,14 +69,16 @@ def command(
     check_trace(trace, force)
     loaded, budgets = budgets_of(config, options)
     with trace_place(trace) as file:
-        endpoint = emulated_endpoint(options, port, file)
+        endpoint = emulated_endpoint({**options, "force": force}, port, file)
         with endpoint.server.beside():
             try:
-                status = run_child(words, emulated_environment(endpoint.server.url))
+                status = run_child(words, emulated_environment(endpoint.server.url, options["pass_env"]))
             except OSError as error:
                 reason = f"cannot be run: {error.strerror}"
                 raise Failure(reason, file=words[0], remedy="check the command", code=ExitCode.USAGE) from None
         endpoint.sessions.finish()
+        if status == ExitCode.INTERRUPTED:
+            return ExitCode.INTERRUPTED
         failed = tell_trace_failure(endpoint.sessions.failure, file)
         if failed is not ExitCode.OK:
             return failed

@@ -39,7 +39,13 @@ def command(
     Requests cost what they always cost. COMMAND gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL and AGENTSIM_URL; its keys go
     to the provider and are never written. The exit code is 3 when COMMAND failed or the trace could not be written.
     """
-    from agentsim.commands.options.endpoint_options import check_trace, need_extra, port_failure, tell_trace_failure
+    from agentsim.commands.options.endpoint_options import (
+        check_trace,
+        need_extra,
+        port_failure,
+        tell_trace_failure,
+        trace_failure,
+    )
     from agentsim.report.figures import plural
     from agentsim.report.notices import warn
     from agentsim.report.paper import Paper
@@ -54,9 +60,11 @@ def command(
 
     chosen = port if port is not None else 0 if words else 8124
     try:
-        endpoint = recording(upstream, port=chosen, trace=trace, fingerprint=fingerprint)
+        endpoint = recording(upstream, port=chosen, trace=trace, fingerprint=fingerprint, overwrite=force)
     except PortTaken as error:
         raise port_failure(chosen, error) from None
+    except OSError as error:
+        raise trace_failure(trace, error) from None
     status = 0
     if words:
         status = _run(words, endpoint)
@@ -70,6 +78,8 @@ def command(
         endpoint.server.until_stopped(ready)
     sessions = endpoint.recorder.sessions
     sessions.finish()
+    if status == ExitCode.INTERRUPTED:
+        return ExitCode.INTERRUPTED
     failed = tell_trace_failure(sessions.failure, trace)
     if endpoint.recorder.unread:
         passed = plural(endpoint.recorder.unread, "exchange")

@@ -78,7 +78,7 @@ def command(port: int, trace: str | None, force: bool, config: str | None, **opt
     loaded, budgets = budgets_of(config, options)
     voice = voice_of(options) if options["backend"] == "engine" else None
     with trace_place(trace) as file:
-        endpoint = emulated_endpoint(options, port, file, voice=voice)
+        endpoint = emulated_endpoint({**options, "force": force}, port, file, voice=voice)
         url = endpoint.server.url
 
         def ready() -> None:

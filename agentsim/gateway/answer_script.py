@@ -174,7 +174,7 @@ def parse_script(text: str, file: str) -> AnswerScript:
     return script
 
 
-def _shell(command: str) -> tuple[ScriptedToolCall, ...]:
+def shell_calls(command: str) -> tuple[ScriptedToolCall, ...]:
     """The same command for the shell tool of each harness that is known."""
     return (
         ScriptedToolCall("Bash", {"command": command, "description": "Print a line"}),
@@ -193,9 +193,9 @@ def _shell(command: str) -> tuple[ScriptedToolCall, ...]:
 
 DEFAULT = AnswerScript(
     turn=(
-        ScriptedTurn(text="I will look around first.", call=_shell("echo one")),
-        ScriptedTurn(text="Then the second step.", call=_shell("echo two")),
-        ScriptedTurn(text="And the last one.", call=_shell("echo three")),
+        ScriptedTurn(text="I will look around first.", call=shell_calls("echo one")),
+        ScriptedTurn(text="Then the second step.", call=shell_calls("echo two")),
+        ScriptedTurn(text="And the last one.", call=shell_calls("echo three")),
     ),
     after="All three steps are done.",
 )

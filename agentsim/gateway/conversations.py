@@ -16,7 +16,14 @@ KEPT_PROMPTS = 256
 IN_FLIGHT = 24 * 3600 * 10**9
 """An answer that has not ended is assumed to end long after any request that comes meanwhile."""
 
-HARNESSES = (("claude-cli/", "claude-code"), ("codex", "codex"), ("pi/", "pi"), ("opencode", "opencode"))
+HARNESSES = (
+    ("claude-cli/", "claude-code"),
+    ("codex", "codex"),
+    ("pi/", "pi"),
+    ("opencode", "opencode"),
+    ("GeminiCLI", "gemini-cli"),
+    ("QwenCode", "qwen-code"),
+)
 """What user agents of harnesses hold, and their names."""
 
 

@@ -244,6 +244,9 @@ class Emulator:
         window = self._window or window_of(asked.model)
         if window is None or tokens <= window:
             return
+        if asked.dialect == "gemini":
+            told = f"The input token count ({tokens}) exceeds the maximum number of tokens allowed ({window})."
+            raise Refusal(400, told)
         if asked.dialect == "messages":
             raise Refusal(400, f"prompt is too long: {tokens} tokens > {window} maximum")
         reason = f"this model's maximum context length is {window} tokens; the input has {tokens} tokens"
@@ -359,4 +362,5 @@ PATHS: dict[Dialect, str] = {
     "messages": "/v1/messages",
     "chat": "/v1/chat/completions",
     "responses": "/v1/responses",
+    "gemini": "/v1beta/models",
 }

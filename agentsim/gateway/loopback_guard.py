@@ -13,7 +13,7 @@ from typing import Any
 from agentsim.gateway.refusal import Refusal
 
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]"))
-METHODS = ("GET", "HEAD", "POST", "DELETE")
+METHODS = ("GET", "HEAD", "POST", "DELETE", "PATCH")
 _SCHEMES = ("http://", "https://")
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -35,8 +35,8 @@ def check(scope: MutableMapping[str, Any], *, only_json: bool = True) -> None:
             raise Refusal(403, "requests from web pages of other origins are not served", close=True)
     method = scope["method"]
     if only_json and method not in METHODS:
-        raise Refusal(405, "only GET, HEAD, POST and DELETE are served", close=True)
-    if method == "POST" and only_json:
+        raise Refusal(405, "only GET, HEAD, POST, PATCH and DELETE are served", close=True)
+    if method in ("POST", "PATCH") and only_json:
         kinds = [value for name, value in headers if name == b"content-type"]
         if len(kinds) != 1 or kinds[0].split(b";")[0].strip().lower() != b"application/json":
             raise Refusal(415, "the content type must be application/json", close=True)

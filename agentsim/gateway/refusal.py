@@ -15,6 +15,14 @@ _ANTHROPIC_KINDS = {
     500: "api_error",
     529: "overloaded_error",
 }
+_GEMINI_KINDS = {
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
 _OPENAI_KINDS = {401: "authentication_error", 429: "rate_limit_exceeded", 500: "server_error", 503: "server_error"}
 
 
@@ -62,6 +70,9 @@ class Refusal(Exception):
 
     def body(self, path: str, request_id: str | None = None) -> dict[str, Any]:
         """The answer's body, in the shape of the API that serves a path."""
+        if is_gemini(path):
+            status = _GEMINI_KINDS.get(self.status, "INVALID_ARGUMENT" if self.status < 500 else "INTERNAL")
+            return {"error": {"code": self.status, "message": self.message, "status": status}}
         if is_openai(path):
             kind = _OPENAI_KINDS.get(self.status, "invalid_request_error")
             return {"error": {"message": self.message, "type": kind, "param": self.path, "code": self.code}}
@@ -71,6 +82,11 @@ class Refusal(Exception):
             error["details"] = self.details
         found: dict[str, Any] = {"type": "error", "error": error}
         return found if request_id is None else found | {"request_id": request_id}
+
+
+def is_gemini(path: str) -> bool:
+    """Whether a path belongs to the Gemini side of the endpoint."""
+    return path.startswith(("/v1beta/", "/v1/cachedContents")) or (path.startswith("/v1/models/") and ":" in path)
 
 
 def is_openai(path: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from agentsim.gateway.refusal import Refusal
+from agentsim.gateway.secret_removal import without_keys
 
 RefusedKind = Literal["refused", "injected", "hung up"]
 
@@ -60,4 +61,5 @@ class RefusedRequests:
 def refused_of(path: str, refusal: Refusal) -> RefusedRequest:
     """A refusal at a path, whose query may hold a key and is left out."""
     kind: RefusedKind = "injected" if refusal.injected else "refused"
-    return RefusedRequest(kind, refusal.status, path.partition("?")[0][:_LONGEST], refusal.message)
+    plain = without_keys(path.partition("?")[0].encode("utf-8", "replace")).decode()
+    return RefusedRequest(kind, refusal.status, plain[:_LONGEST], refusal.message)

@@ -12,7 +12,7 @@ from agentsim.core.session import Purpose
 from agentsim.core.tokens import estimate_quickly, scale
 from agentsim.traces.capture_lanes import AskingAgent
 
-Dialect = Literal["messages", "chat", "responses"]
+Dialect = Literal["messages", "chat", "responses", "gemini"]
 
 Stop = Literal["end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "pause_turn"]
 """Why a reply ends, in the words of the Messages API; the other dialects translate them."""

@@ -6,9 +6,11 @@ its numbered neighbours), so that each can be read and followed as it grows. At 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections import OrderedDict
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,12 +25,27 @@ MOST_OPEN = 32
 """Files held open at once; those of other sessions are opened again when they go on."""
 
 
+SYNC_SECONDS = 1.0
+"""What was answered so long ago is on the disk, whatever happens to the machine."""
+
+
+class TraceTaken(OSError):
+    """Another program writes this trace."""
+
+
 class TraceFile:
     """A trace being written. Mutable. A failure to write is kept in ``failure`` and ends the writing, nothing else."""
 
-    def __init__(self, path: str, *, fingerprint: bool = False, redact: Filter | None = None) -> None:
+    def __init__(
+        self, path: str, *, fingerprint: bool = False, redact: Filter | None = None, overwrite: bool = False
+    ) -> None:
+        """Take the file. Raises FileExistsError for one that is there, unless it may be overwritten, and TraceTaken for
+        one that another program writes."""
         self.path = path
         self.failure: OSError | None = None
+        self._is_new = not os.path.lexists(path)
+        self._lock: int | None = _taken(path, overwrite)
+        self._synced = monotonic()
         self._blinding = Blinding() if fingerprint else None
         self._redact = redact
         self._appenders: dict[str, Appender] = {}
@@ -44,6 +61,9 @@ class TraceFile:
         appender = self._appender(session, begun)
         if appender is not None:
             self._try(lambda: appender.request(request))
+            if monotonic() - self._synced > SYNC_SECONDS:
+                self._synced = monotonic()
+                self._try(appender.sync)
 
     def event(self, session: str, event: Event, begun: Callable[[], Session]) -> None:
         """Append an event of a session."""
@@ -61,9 +81,14 @@ class TraceFile:
         """Make one file of all sessions. ``ended`` makes the final header of a session."""
         for appender in self._appenders.values():
             appender.close()
-        if not self._appenders or self.failure is not None:
-            return
-        self._try(lambda: self._merge(ended))
+        if self._appenders and self.failure is None:
+            self._try(lambda: self._merge(ended))
+        if self._lock is not None:
+            if not self._appenders and self._is_new:
+                with contextlib.suppress(OSError):
+                    os.unlink(self.path)
+            os.close(self._lock)
+            self._lock = None
 
     def _merge(self, ended: Callable[[str], Session]) -> None:
         folder, name = os.path.split(self.path)
@@ -72,6 +97,8 @@ class TraceFile:
             with open(descriptor, "wb") as file:
                 for id, appender in self._appenders.items():
                     appender.finish(ended(id), file)
+                file.flush()
+                os.fsync(file.fileno())
             if not all(appender.in_order for appender in self._appenders.values()):
                 _sort(whole)
             os.replace(whole, self.path)
@@ -113,6 +140,22 @@ class TraceFile:
             write()
         except OSError as error:
             self.failure = error
+
+
+def _taken(path: str, overwrite: bool) -> int:
+    """The file, made now and locked: nobody else writes to it. Raises OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | (0 if overwrite else os.O_EXCL)
+    descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        import fcntl
+    except ImportError:  # no such locks here; the exclusive creation holds
+        return descriptor
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise TraceTaken(error.errno, "another program writes this trace") from None
+    return descriptor
 
 
 def _sort(path: str) -> None:

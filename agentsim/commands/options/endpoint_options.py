@@ -183,7 +183,9 @@ def emulated_endpoint(
     from agentsim.gateway.serve.loopback_server import PortTaken
 
     replier = replier_of(options["script"], options["replay"])
-    more: dict[str, Any] = {"window": options["window"]} | ({} if voice is None else {"voice": voice})
+    more: dict[str, Any] = {"window": options["window"], "overwrite": options["force"]} | (
+        {} if voice is None else {"voice": voice}
+    )
     try:
         faults = Faults(parse_faults(options["fault"]), options["retry_after"])
     except ValueError as error:
@@ -195,6 +197,13 @@ def emulated_endpoint(
         )
     except PortTaken as error:
         raise port_failure(port, error) from None
+    except OSError as error:
+        raise trace_failure(trace, error) from None
+
+
+def trace_failure(trace: str, error: OSError) -> Failure:
+    """The failure of a trace that cannot be begun."""
+    return Failure(error.strerror or str(error), file=trace, remedy="choose another name", code=ExitCode.USAGE)
 
 
 def port_failure(port: int, error: OSError) -> Failure:

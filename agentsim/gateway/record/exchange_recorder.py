@@ -11,6 +11,7 @@ from time import time_ns
 import msgspec
 
 from agentsim.bodies import messages_replies, openai_replies, sse
+from agentsim.bodies.api_shapes import Api
 from agentsim.bodies.openai_compaction import kept_of, take_trigger
 from agentsim.bodies.openai_reader import raw_input
 from agentsim.bodies.serving_provider import provider_of
@@ -170,8 +171,9 @@ class ExchangeRecorder:
         if recording.history is not None and reply.id is not None and answered.whole:
             new = recording.history
             self._store.keep(reply.id, StoredTurn(new.before, new.input, said.output, b""))
-        usage = told_lifetime(asked.dialect, reply.usage, recording.call)
-        behind = closing(asked.dialect, usage, asked.prompt)
+        api: Api = "responses" if asked.dialect == "gemini" else asked.dialect
+        usage = told_lifetime(api, reply.usage, recording.call)
+        behind = closing(api, usage, asked.prompt)
         prompt = counted_prompt(asked.prompt, usage, placed.before, behind=behind)
         call = msgspec.structs.replace(recording.call, end=answered.end)
         is_last = placed.state.last is not None and placed.state.last.id == placed.id

@@ -15,6 +15,7 @@ from agentsim.gateway.anthropic.messages_request import MessagesBodies, asked_of
 from agentsim.gateway.body_unpacking import encoding_of, unpacked
 from agentsim.gateway.emulated_answer import EmulatedAnswer
 from agentsim.gateway.emulator import Emulator
+from agentsim.gateway.gemini.gemini_api import GeminiModels, NamedCaches
 from agentsim.gateway.openai.kept_responses_api import KeptConversations, KeptResponses
 from agentsim.gateway.openai.openai_api import OpenAIApi
 from agentsim.gateway.refusal import Refusal
@@ -40,6 +41,10 @@ MODELS = (
     "gpt-5.5",
     "gpt-5.1-codex",
     "gpt-4.1",
+    "gemini-3.8-flash",
+    "gemini-3.1-pro-preview",
+    "gemini-2.5-pro",
+    "gemini-2.5-flash",
 )
 """Models that are listed. Any other name is served too."""
 
@@ -116,7 +121,6 @@ def application(emulator: Emulator, secrets: Secrets, live: LiveAnswers | None =
     routes = [
         Route("/", _Told({"agentsim": "gateway"})),
         Route("/v1/models", _Models()),
-        Route("/v1/models/{id}", _Models()),
         Route("/v1/messages", PostPath(messages.messages)),
         Route("/v1/messages/count_tokens", PostPath(messages.count_tokens)),
         Route("/v1/chat/completions", PostPath(openai.completions)),
@@ -128,7 +132,19 @@ def application(emulator: Emulator, secrets: Secrets, live: LiveAnswers | None =
         Route("/v1/responses/{id}/cancel", KeptResponses(openai.store, emulator, "cancel")),
         *(Route(f"/v1/conversations{rest}", conversations) for rest in ("", "/{id}", "/{id}/items")),
     ]
+    gemini_caches = NamedCaches(emulator)
+    gemini = GeminiModels(emulator, live, gemini_caches, [name for name in MODELS if name.startswith("gemini")])
+    own = [
+        Route("/v1/models/{call:path}", _ModelCalls(gemini)),
+        Route("/v1/cachedContents", gemini_caches),
+        Route("/v1/cachedContents/{id}", gemini_caches),
+        Route("/v1beta/models", gemini),
+        Route("/v1beta/models/{call:path}", gemini),
+        Route("/v1beta/cachedContents", gemini_caches),
+        Route("/v1beta/cachedContents/{id}", gemini_caches),
+    ]
     routes += [Route(route.path.removeprefix("/v1"), route.endpoint) for route in routes if route.path != "/"]
+    routes += own
     # The bare router: the exact paths alone, no redirects, no error pages of a framework.
     return Guarded(Router(routes, redirect_slashes=False, default=_not_found), secrets, emulator.turn_away)
 
@@ -145,16 +161,33 @@ class _Told:
         await send_whole(send, 200, self._data, b"application/json", head_only=scope["method"] == "HEAD")
 
 
-class _Models:
-    """``GET /v1/models``, and ``/v1/models/{id}``: any name is one there, as it is served too."""
+class _ModelCalls:
+    """``GET /v1/models/{id}``: any name is one, as it is served too. What is called of a model (``{id}:METHOD``) is the
+    Gemini API's."""
+
+    def __init__(self, gemini: GeminiModels) -> None:
+        self._gemini = gemini
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        id = scope["path_params"].get("id")
-        if id is not None:
-            await _Told(_described(id[:200]))(scope, receive, send)
-            return
+        if ":" in scope["path_params"]["call"] and scope["method"] == "POST":
+            await self._gemini(scope, receive, send)
+        else:
+            await _Told(_described(scope["path_params"]["call"][:200]))(scope, receive, send)
+
+
+class _Models:
+    """``GET /v1/models``, as any of the clients reads it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         listed = [_described(model) for model in MODELS]
-        whole = {"object": "list", "data": listed, "has_more": False, "first_id": MODELS[0], "last_id": MODELS[-1]}
+        whole: dict[str, object] = {
+            "object": "list",
+            "data": listed,
+            "has_more": False,
+            "first_id": MODELS[0],
+            "last_id": MODELS[-1],
+        }
+        whole["models"] = [{"name": f"models/{name}", "displayName": name} for name in MODELS if "gemini" in name]
         await _Told(whole)(scope, receive, send)
 
 

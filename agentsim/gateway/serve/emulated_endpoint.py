@@ -46,17 +46,24 @@ def emulated(
     clock: Clock = time.time_ns,
     voice: Voice | None = None,
     window: int | None = None,
+    overwrite: bool = False,
 ) -> EmulatedEndpoint:
     """An endpoint that emulates providers, and lives by ``clock``. With a ``voice`` a real model answers, whose cache
-    takes the place of theirs. Raises PortTaken."""
+    takes the place of theirs. Raises PortTaken, and OSError for a trace that cannot be begun."""
     secrets = Secrets()
-    modeled: Mapping[str, CacheBackend] = {"anthropic": ModeledProvider(forgets=True), "openai": RoutedProvider()}
+    modeled: Mapping[str, CacheBackend] = {
+        "anthropic": ModeledProvider(forgets=True),
+        "openai": RoutedProvider(),
+        "gemini": RoutedProvider(),
+    }
     emulator = Emulator(
         backends=modeled,
         replier=replier,
         recorded_as=None if voice is None else ENGINE_RULES,
         clock=clock,
-        trace=None if trace is None else TraceFile(trace, fingerprint=fingerprint, redact=secrets.redact),
+        trace=None
+        if trace is None
+        else TraceFile(trace, fingerprint=fingerprint, redact=secrets.redact, overwrite=overwrite),
         pace=pace,
         faults=faults,
         window=window,
@@ -78,10 +85,13 @@ class RecordingEndpoint(msgspec.Struct, frozen=True):
     recorder: ExchangeRecorder
 
 
-def recording(upstream: str, *, port: int = 0, trace: str, fingerprint: bool = False) -> RecordingEndpoint:
+def recording(
+    upstream: str, *, port: int = 0, trace: str, fingerprint: bool = False, overwrite: bool = False
+) -> RecordingEndpoint:
     """An endpoint that records what it passes on to ``upstream``, the address of a real provider. Raises PortTaken."""
     secrets = Secrets()
-    recorder = ExchangeRecorder(TraceFile(trace, fingerprint=fingerprint, redact=secrets.redact), upstream)
+    file = TraceFile(trace, fingerprint=fingerprint, redact=secrets.redact, overwrite=overwrite)
+    recorder = ExchangeRecorder(file, upstream)
     relay = Relay(upstream, recorder)
     app = Guarded(relay, secrets, recorder.turn_away, only_json=False)
     return RecordingEndpoint(Running(app, loopback_sockets(port), relay.close), recorder)

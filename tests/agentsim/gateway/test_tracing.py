@@ -134,8 +134,13 @@ def test_a_disk_that_fails_is_told_and_disturbs_nobody(tmp_path: Path) -> None:
     from agentsim.gateway.answer_script import DEFAULT
     from agentsim.gateway.serve.emulated_endpoint import emulated
 
-    endpoint = emulated(DEFAULT, trace=str(tmp_path / "nowhere" / "trace.jsonl"))
+    with pytest.raises(FileNotFoundError):
+        emulated(DEFAULT, trace=str(tmp_path / "nowhere" / "trace.jsonl"))
+    (tmp_path / "somewhere").mkdir()
+    endpoint = emulated(DEFAULT, trace=str(tmp_path / "somewhere" / "trace.jsonl"))
     with endpoint.server.beside():
+        (tmp_path / "somewhere" / "trace.jsonl").unlink()
+        (tmp_path / "somewhere").rmdir()
         turn(Served(endpoint.server.url, endpoint.server.port, tmp_path), "one", "a")
     endpoint.sessions.finish()
     assert isinstance(endpoint.sessions.failure, FileNotFoundError)

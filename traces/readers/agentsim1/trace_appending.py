@@ -116,6 +116,11 @@ class Appender:
                     row["purpose"] = move.purpose
         return self._encode(row) + b"\n"
 
+    def sync(self) -> None:
+        """See that what was written is on the disk."""
+        if not self._file.closed:
+            os.fsync(self._file.fileno())
+
     def close(self) -> None:
         """Close the file as it is: it can be read, but names no lanes. The next row opens it again."""
         self._file.close()

@@ -1,0 +1,1 @@
+"""Real harnesses run through the same acts against an emulated provider: what each does to its prefix."""

@@ -118,7 +118,7 @@ LEAVES: tuple[str, ...] = tuple(
 """All commands that do something, as they are typed."""
 
 EXAMPLES = (
-    ("agentsim summary", "What your Claude Code sessions cost and lost."),
+    ("agentsim summary", "What the sessions on this machine cost and lost."),
     ("agentsim replay session.jsonl", "One session, request by request."),
     ("agentsim explain AS301", "What a cause means and how to fix it."),
 )
@@ -221,8 +221,17 @@ def program(ctx: click.Context) -> ExitCode | None:
     """Which request of an LLM agent lost its prompt cache, why, and what it cost."""
     if ctx.invoked_subcommand is not None:
         return None
-    click.echo(ctx.get_help())
-    return ExitCode.USAGE
+    from agentsim.traces.harness_places import count_logs, found_places
+
+    places = [(place, count_logs(place)) for place in found_places()]
+    if not places:
+        click.echo(ctx.get_help())
+        return ExitCode.USAGE
+    from agentsim.report.paper import Paper
+    from agentsim.report.screen.places_page import write_places
+
+    write_places(Paper.on(sys.stdout), places)
+    return ExitCode.OK
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -157,7 +157,7 @@ def main() -> None:
             table = markdown(rows(f"bodies: {count} requests, {size / 1e6:.0f} MB", timings))
             split = ("split", (sys.executable, "-m", "benchmarks.bodies", "--split", names["capture"]))
             _, sentence = run(Program(*split), keep_output=True) if given.ours is None else (None, "")
-        finish("bodies", f"{table}\n\n{sentence.strip()}".strip(), given.readme)
+        finish("bodies", f"{table}\n\n{sentence.strip()}".strip(), given.page)
     except BenchmarkError as error:
         sys.exit(f"error: {error}")
 

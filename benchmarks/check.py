@@ -48,7 +48,7 @@ def main() -> None:
                 programs = [Program.parse(text, names) for text in (given.ours or OURS, *given.peer)]
                 what = f"{given.traces:,} traces of {len(session.requests)} requests, {title}: {size / 1e6:,.0f} MB"
                 lines += rows(what, race(programs, given.rounds))
-        finish("check", markdown(lines), given.readme)
+        finish("check", markdown(lines), given.page)
     except BenchmarkError as error:
         sys.exit(f"error: {error}")
 

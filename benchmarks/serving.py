@@ -60,7 +60,7 @@ def main() -> None:
                     trace = Path(folder) / "trace.jsonl"
                     write(trace, requests, blocks)
                     lines += compare(title, trace, given)
-        finish("serving", markdown(lines), given.readme)
+        finish("serving", markdown(lines), given.page)
     except BenchmarkError as error:
         sys.exit(f"error: {error}")
 

@@ -33,7 +33,7 @@ def main() -> None:
             ]
             for timing in timings
         ]
-        finish("startup", markdown(lines, HEADINGS), given.readme)
+        finish("startup", markdown(lines, HEADINGS), given.page)
     except BenchmarkError as error:
         sys.exit(f"error: {error}")
 

@@ -84,7 +84,7 @@ def main() -> None:
                 with tempfile.TemporaryDirectory(prefix="agentsim-benchmark-") as folder:
                     totals = write_corpus(Path(folder), text, given.scale)
                     lines += compare(TITLES[text], Path(folder), totals, given)
-        finish("summary", markdown(lines), given.readme)
+        finish("summary", markdown(lines), given.page)
     except BenchmarkError as error:
         sys.exit(f"error: {error}")
 

@@ -11,7 +11,7 @@ from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 EXAMPLES = (
-    ("agentsim summary", "Every Claude Code session on this machine."),
+    ("agentsim summary", "Every session on this machine, of any harness."),
     ("agentsim summary ~/.claude/projects/my-project", "The sessions of one project."),
     ("agentsim summary ~/.codex/sessions captures/", "Logs of any format, each request counted once."),
     ("agentsim summary --top 20", "Longer lists of the worst sessions and misses."),
@@ -31,26 +31,27 @@ EXAMPLES = (
 def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None, strict: bool) -> ExitCode:
     """Sum up sessions: cost, hit rate, losses by cause, the worst sessions and the worst misses.
 
-    Logs of any format will do (see 'agentsim trace formats'). Without PATH it reads every Claude Code log on this
-    machine: ~/.claude/projects and ~/.config/claude/projects, or the folders that CLAUDE_CONFIG_DIR names.
+    Logs of any format will do (see 'agentsim trace formats'). Without PATH it reads the logs of every harness on
+    this machine, which 'agentsim' alone lists: Claude Code, Codex, Pi, OpenCode, Gemini CLI, Qwen Code, Copilot CLI,
+    Cline, Roo Code and Kilo Code.
     """
     from agentsim.commands.options.session_inputs import check_path, unreadable
     from agentsim.fleet.summary import summarise
     from agentsim.report.notices import tell_problems
     from agentsim.report.progress import ProgressBar
-    from agentsim.traces.readers.claude_code.claude_files import default_roots
+    from agentsim.traces.harness_places import found_places
 
-    where = list(paths) or default_roots()
+    where = list(paths) or [place.path for place in found_places()]
     if not where:
         raise Failure(
-            "no Claude Code logs on this machine",
-            remedy="looked in CLAUDE_CONFIG_DIR, ~/.claude and ~/.config/claude; name a file or folder",
+            "no logs of a harness on this machine",
+            remedy="looked where docs/formats.md says that each keeps them; name a file or folder",
         )
     for path in where:
         check_path(path)
     try:
         with ProgressBar("reading logs") as progress:
-            summary = summarise(paths or None, workers=workers, progress=progress, worst=top, meanwhile=_get_ready)
+            summary = summarise(where, workers=workers, progress=progress, worst=top, meanwhile=_get_ready)
     except OSError as error:
         raise unreadable(error, where[0]) from error
     if not summary.sessions:

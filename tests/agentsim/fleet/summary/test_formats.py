@@ -108,6 +108,6 @@ def test_all_real_logs(shared_data):
     assert counts["dsh"] == 12 + 5
     assert counts["cline"] == 16
     # Parents and their forks: each request once, though the README counts 178 + 194 and 133 + 155 rows.
-    assert counts["codex"] == 172 + 10 + 194 + 155
+    assert counts["codex"] == 172 + 10 + 194 + 155 + 3  # and what one of two siblings has that nobody else has
     assert summary.accounting.adds_up
     assert summary.accounting.used == summary.requests == sum(counts.values())

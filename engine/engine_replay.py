@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentsim.cache.engine_cache import EngineCache
+from agentsim.cache.modeled_provider import ModeledProvider
 from agentsim.cache.simulate import arrivals_of
 from agentsim.core.session import Request, Session
 from agentsim.engine.engine_backend import EngineBackend, MeasuredUsage
@@ -18,7 +19,8 @@ from agentsim.engine.model_loading import Loaded
 from agentsim.engine.restore_costs import Restored, measure_restore
 from agentsim.engine.trace_tokens import DoesNotFit, How, PromptTokens, TokenWriter, page_prompt, writer_for
 from agentsim.engine.virtual_time import EngineProcess, VirtualClock
-from agentsim.rules.providers import rules_for
+from agentsim.rules.providers import bare_name, rules_for
+from agentsim.rules.providers.rules_library import load_rules
 
 if TYPE_CHECKING:
     import simpy
@@ -74,11 +76,17 @@ class EngineReplay:
     stored_bytes: int
     """K/V memory that the cache holds at the end."""
     restored: Restored | None
+    rules: str | None = None
+    """Whose lifetimes, breakpoints and lookback were imposed on the pages."""
 
     @property
     def agreeing(self) -> int:
         """How many rows agree."""
         return sum(row.agrees for row in self.rows)
+
+
+class NotForPages(ValueError):
+    """Rules that cannot be imposed on an engine's pages."""
 
 
 class NoKnownPrompts(ValueError):
@@ -100,11 +108,15 @@ def replay_on_engine(
     paranoid: bool = False,
     longest: int | None = None,
     progress: Progress | None = None,
+    rules: str | None = None,
 ) -> EngineReplay:
     """Replay a session's requests at their recorded times; those that overlap are in the engine together.
 
     Prompts whose tokens are drawn are shrunk until the longest has at most ``longest`` tokens, or else as many as the
     model's context holds. ``progress`` is called with tokens done and tokens in all.
+
+    With ``rules``, the name of a provider with breakpoints, a request reads only what they would let it read at its
+    recorded time; that is predicted then.
 
     ``capacity`` limits the tokens that the cache keeps (to whole pages); without one it keeps all that ``memory`` bytes
     hold. ``cold`` measures each request that reuses something once more without a cache. Raises NothingToReplay,
@@ -138,6 +150,7 @@ def replay_on_engine(
         kept = room - transient
     if kept is not None:
         wanted = min(wanted, kept)
+    limits = {} if rules is None else _limits(known, rules)
     paged = _paged(session, known, page)
     clock = VirtualClock()
     engine = Engine(
@@ -154,9 +167,12 @@ def replay_on_engine(
     told = None if progress is None else _Told(progress, sum(len(tokens) for _, tokens in known))
     backend = EngineBackend(engine, _Written(writer, known), new_tokens=new_tokens, capacity=kept, told=told)
     warm_up(engine)
-    _run(paged, backend, clock)
+    _run(paged, backend, clock, limits)
     predicted = predicted_reads(paged.requests, page, None if kept is None else kept * page, backend.measured)
     by_id = {one.request: one for one in backend.measured}
+    for name, limit in limits.items():
+        most = min(limit, by_id[name].prompt - 1)
+        predicted[name] = most - most % page
     rows = []
     for number, (request, tokens) in enumerate(known):
         measured = by_id[str(number)]
@@ -178,6 +194,7 @@ def replay_on_engine(
         peak_bytes=engine.peak_bytes,
         stored_bytes=engine.stored_bytes,
         restored=measure_restore(loaded.model, largest.tokens, page) if cold and len(largest) > page else None,
+        rules=rules,
     )
 
 
@@ -215,8 +232,34 @@ def _paged(session: Session, known: Sequence[tuple[Request, PromptTokens]], page
     return msgspec.structs.replace(session, requests=tuple(requests))
 
 
-def _run(session: Session, backend: EngineBackend, clock: VirtualClock) -> None:
-    """Let the requests of a session arrive at their times."""
+def check_breakpoints(rules: str, model: str, when: int | None) -> None:
+    """Raise NotForPages for a provider whose rules are not known, or are about no breakpoints."""
+    try:
+        found = load_rules(rules).resolve(bare_name(model), when, None, True)
+    except ValueError as error:
+        raise NotForPages(str(error)) from None
+    if found.matching != "breakpoint":
+        raise NotForPages(f"{rules} keeps prompts without breakpoints: its rules cannot be imposed on pages")
+
+
+def _limits(known: Sequence[tuple[Request, PromptTokens]], rules: str) -> dict[str, int]:
+    """Tokens that a provider's rules let each request read, by its number, where its prompt is known."""
+    backend = ModeledProvider()
+    for request, _ in known:
+        check_breakpoints(rules, request.model, request.start)
+    limits = {}
+    numbered = {id(request): (str(number), tokens) for number, (request, tokens) in enumerate(known)}
+    for now, request in arrivals_of([request for request, _ in known]):
+        if request.prompt is None:
+            continue
+        number, tokens = numbered[id(request)]
+        length = backend.serve(msgspec.structs.replace(request, provider=rules), now).hit
+        limits[number] = tokens.ends[length - 1] if length else 0
+    return limits
+
+
+def _run(session: Session, backend: EngineBackend, clock: VirtualClock, limits: Mapping[str, int]) -> None:
+    """Let the requests of a session arrive at their times, each to read what it may."""
     import simpy
 
     arrivals = arrivals_of(session.requests)
@@ -227,7 +270,7 @@ def _run(session: Session, backend: EngineBackend, clock: VirtualClock) -> None:
         for start, request in arrivals:
             if start > process.now:
                 yield environment.timeout(start - process.now)
-            backend.join(process, backend.look_up(request, process.now))
+            backend.join(process, backend.look_up(request, process.now), limits.get(request.id))
 
     environment.process(arrive())
     environment.run()

@@ -13,6 +13,7 @@ from agentsim.engine.engine_endpoint import PROVIDER, EngineEndpoint
 from agentsim.engine.engine_replay import (
     GIB,
     MOST_AT_ONCE,
+    check_breakpoints,
     distinct_pages,
     most_at_once,
     predicted_reads,
@@ -24,8 +25,6 @@ from agentsim.engine.trace_tokens import DoesNotFit, DrawnTokens, page_prompt, w
 from agentsim.engine.virtual_time import VirtualClock
 from agentsim.harness.plan import Plan
 from agentsim.harness.plan_run import Simulation, simulate
-from agentsim.rules.providers import bare_name
-from agentsim.rules.providers.rules_library import load_rules
 
 SPARE = 3
 """The engine has room for so many times the pages that the rough simulation had, and for prompts that come together."""
@@ -84,9 +83,7 @@ def run_on_engine(
     and lookback limit what is read. Raises ValueError for an unknown provider, and DoesNotFit.
     """
     if rules is not None:
-        found = load_rules(rules).resolve(bare_name(plan.model), plan.start, None, True)
-        if found.matching != "breakpoint":
-            raise ValueError(f"{rules} keeps prompts without breakpoints: its rules cannot be imposed on pages")
+        check_breakpoints(rules, plan.model, plan.start)
     config = loaded.model.config
     rough = simulate(plan, price=False).session.requests
     limit = (config.context - new_tokens) * 3 // 4  # what is lived through may grow longer than what was foreseen

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from agentsim.commands.options.command import Command, json_option, paths_argument, strict_option
-from agentsim.commands.options.engine_options import backend_option, model_options, paranoid_option
+from agentsim.commands.options.engine_options import (
+    backend_option,
+    check_pages,
+    model_options,
+    paranoid_option,
+    rules_on_pages_option,
+)
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
@@ -46,6 +52,7 @@ hour."""
 @click.option("--content", is_flag=True, help="Show the words around a difference. They may be private.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 when a request lost its cache.")
 @backend_option
+@rules_on_pages_option
 @model_options
 @click.option(
     "--scale",
@@ -106,6 +113,7 @@ def command(
         agreed = replay_on_engine(session, as_json, engine)
         skips = tell_skips([session], problems, strict)
         return skips if skips is not ExitCode.OK else agreed
+    check_pages(engine["rules_on_pages"])
     lane_id = choose_lane(session, lane) if lane is not None else None
     diagnosis = diagnose(
         session,
@@ -157,6 +165,7 @@ def replay_on_engine(session: Session, as_json: bool, options: dict[str, Any]) -
                 paranoid=options["paranoid"],
                 longest=longest,
                 progress=progress,
+                rules=options["rules_on_pages"],
             )
     if as_json:
         from agentsim.report.json.canonical_json import write_document

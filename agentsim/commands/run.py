@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentsim.commands.options.command import FILE, Command, json_option
-from agentsim.commands.options.engine_options import backend_option, model_options, paranoid_option
+from agentsim.commands.options.engine_options import (
+    backend_option,
+    check_pages,
+    model_options,
+    paranoid_option,
+    rules_on_pages_option,
+)
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
@@ -49,11 +55,7 @@ MOST_AGENTS_KEPT = 1_000
 @click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="Write the sessions as an agentsim/1 trace.")
 @click.option("--perfetto", metavar="FILE", type=FILE, help="Write a trace for Perfetto or Chrome.")
 @backend_option
-@click.option(
-    "--rules-on-pages",
-    metavar="PROVIDER",
-    help="On the engine: let requests read only what this provider's lifetimes, breakpoints and lookback allow.",
-)
+@rules_on_pages_option
 @model_options
 @click.option(
     "--longest",
@@ -111,9 +113,8 @@ def command(
         if chance:
             raise Failure("an engine leaves nothing to chance", remedy="leave --chance out", code=ExitCode.USAGE)
         simulated = _on_engine(engine, measured)
-    elif engine["rules_on_pages"] is not None:
-        remedy = "add --backend engine"
-        raise Failure("only the engine has pages", remedy=remedy, code=ExitCode.USAGE)
+    else:
+        check_pages(engine["rules_on_pages"])
     trials = _run(cells, range(first, first + repeat), keep, chance, simulated)
     if target is not None:
         _write_sessions(trials, target)

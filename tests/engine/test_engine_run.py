@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from agentsim.engine.model_loading import Loaded, load
 from agentsim.engine.prefix_cache import Match, PrefixCache
 from agentsim.harness.plan_run import simulate
 from agentsim.scenarios import scenario_loading
+
+SAMPLES = Path(__file__).resolve().parents[2] / "traces" / "samples"
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +119,32 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "atlas-14", "--rules-on-pages", "anthropic"]) == 2
     assert "only the engine has pages" in capsys.readouterr().err
     assert main([*words, "--chance"]) == 2
+
+
+def test_a_recorded_session_by_a_providers_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    """The four rows of the atlas that lose everything but the head, or all of it, do so on pages."""
+    trace = str(SAMPLES / "atlas-14.jsonl")
+    words = [
+        "replay",
+        trace,
+        "--backend",
+        "engine",
+        "--weights",
+        "tiny",
+        "--new-tokens",
+        "1",
+        "--longest",
+        "1024",
+        "--json",
+    ]
+    assert main([*words, "--rules-on-pages", "anthropic"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    reads = [row["measured"] for row in document["rows"]]
+    assert document["agreeing"] == 14
+    assert [at + 1 for at, read in enumerate(reads) if read == 0] == [1, 5, 7]  # a tool inserted, an expiry
+    assert reads[8] == reads[10] < reads[7]  # tool_choice, and out of the lookback's reach: the head alone
+    assert reads[11] == reads[12] == reads[13]  # sent together
+    assert main([*words, "--rules-on-pages", "deepseek"]) == 2
+    assert "without breakpoints" in capsys.readouterr().err
+    assert main([*words, "--rules-on-pages", "nobody"]) == 2
+    assert main(["replay", trace, "--rules-on-pages", "anthropic"]) == 2

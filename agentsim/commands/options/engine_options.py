@@ -55,6 +55,20 @@ paranoid_option: Decorator = click.option(
 """Whether the engine checks itself."""
 
 
+rules_on_pages_option: Decorator = click.option(
+    "--rules-on-pages",
+    metavar="PROVIDER",
+    help="On the engine: let requests read only what this provider's lifetimes, breakpoints and lookback allow.",
+)
+"""Whose rules limit what is read of pages."""
+
+
+def check_pages(rules: str | None) -> None:
+    """Raise Failure for rules that are to be imposed on pages where there are none."""
+    if rules is not None:
+        raise Failure("only the engine has pages", remedy="add --backend engine", code=ExitCode.USAGE)
+
+
 def model_options(function: Function) -> Function:
     """Give a command the options that choose a model: ``weights``, ``precision``, bits and ``threads``."""
     for option in reversed(_MODEL_OPTIONS):
@@ -88,7 +102,7 @@ def engine_failures() -> Iterator[None]:
     except ImportError:
         remedy = "install the extra 'engine'"
         raise Failure("this needs torch, which is not installed", remedy=remedy, code=ExitCode.USAGE) from None
-    from agentsim.engine.engine_replay import NoKnownPrompts
+    from agentsim.engine.engine_replay import NoKnownPrompts, NotForPages
     from agentsim.engine.trace_tokens import DoesNotFit
     from agentsim.engine.weights.weights import WeightsError
 
@@ -99,6 +113,9 @@ def engine_failures() -> Iterator[None]:
         raise Failure(reason, remedy=remedy or "name another model, or leave --weights out") from None
     except DoesNotFit as error:
         remedy = "give a smaller --scale, or leave it out"
+        raise Failure(str(error), remedy=remedy, code=ExitCode.USAGE) from None
+    except NotForPages as error:
+        remedy = "name a provider with breakpoints, such as anthropic"
         raise Failure(str(error), remedy=remedy, code=ExitCode.USAGE) from None
     except NoKnownPrompts as error:
         raise Failure(str(error), remedy="record bodies, fingerprints or counters") from None

@@ -66,7 +66,8 @@ def _tokens(replay: EngineReplay) -> str:
     else:
         text = "Tokens are drawn from the blocks' digests, as many as were counted."
     kept = "all that was computed" if replay.capacity is None else plural(replay.capacity, "token")
-    return f"{text} The cache keeps {kept}, in pages of {plural(replay.page, 'token')}."
+    text += f" The cache keeps {kept}, in pages of {plural(replay.page, 'token')}."
+    return text if replay.rules is None else f"{text} Requests read what {replay.rules} lets them read."
 
 
 def _cells(row: ReplayedRow) -> list[Span]:
@@ -132,6 +133,7 @@ def engine_replay_document(replay: EngineReplay) -> dict[str, Any]:
         "scale": replay.scale,
         "page": replay.page,
         "capacity": replay.capacity,
+        "rules_on_pages": replay.rules,
         "agreeing": replay.agreeing,
         "without_prompt": replay.without_prompt,
         "bytes_per_token": replay.bytes_per_token,

@@ -24,7 +24,7 @@ def _lines(found: Conformance) -> Iterator[str]:
     yield "package, run without a person against an emulated provider; each cell is how many tokens were sent anew"
     yield "although they need not have been, by the provider's rules. An ideal harness has 0 everywhere. Two runs"
     yield "differ by some tokens: prompts hold paths and times. A dot: the harness has no way to do it here, or none"
-    yield "that is known; `!`: it did not run to its end."
+    yield "that is known; `!`: it did not run to its end; a dash: it was not run."
     yield ""
     yield "| act | " + " | ".join(f"{one.title} {one.version}".rstrip() for one in found.harnesses) + " |"
     yield "|--|" + "--:|" * len(found.harnesses)
@@ -59,7 +59,9 @@ def _lines(found: Conformance) -> Iterator[str]:
 
 
 def _cell(result: ActResult | None) -> str:
-    if result is None or result.status == "unsupported":
+    if result is None:
+        return "–"
+    if result.status == "unsupported":
         return "·"
     if result.status == "failed":
         return "!"

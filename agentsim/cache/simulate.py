@@ -28,7 +28,7 @@ def replay(session: Session, backend: CacheBackend, *, price: bool = True) -> Le
     import simpy
 
     arrivals = arrivals_of(session.requests)
-    pricing = _pricing(price)
+    pricing = pricing_of(price)
     rows: list[Row] = []
     if arrivals:
         environment = simpy.Environment(initial_time=arrivals[0][0])
@@ -40,10 +40,10 @@ def replay(session: Session, backend: CacheBackend, *, price: bool = True) -> Le
 
 def scan(session: Session, backend: CacheBackend, *, price: bool = True) -> Ledger:
     """The rows of :func:`replay` without a clock: recorded requests need none, they are only put in order."""
-    pricing = _pricing(price)
+    pricing = pricing_of(price)
     arrivals = arrivals_of(session.requests)
     with without_collection():
-        rows = tuple([_row(request, backend.serve(request, now), pricing) for now, request in arrivals])
+        rows = tuple([row_of(request, backend.serve(request, now), pricing) for now, request in arrivals])
     return Ledger(session=session, rows=rows)
 
 
@@ -72,14 +72,15 @@ def _arrive(
             # Waiting for no time at all would only let the queue reorder what arrives together.
             yield environment.timeout(start - now)
             now = start
-        rows.append(_row(request, backend.serve(request, now), pricing))
+        rows.append(row_of(request, backend.serve(request, now), pricing))
 
 
 def _time(arrival: tuple[int, Request]) -> int:
     return arrival[0]
 
 
-def _pricing(price: bool) -> Price:
+def pricing_of(price: bool) -> Price:
+    """What prices rows: the default book, or nothing."""
     if not price:
         return _unpriced
     from agentsim.rules.prices import cost, default_book, equivalents, storage_cost
@@ -99,7 +100,8 @@ def _unpriced(_request: Request, _usage: Usage, stored: int) -> tuple[int | None
     return None, None, None if stored else 0
 
 
-def _row(request: Request, served: Served, pricing: Price) -> Row:
+def row_of(request: Request, served: Served, pricing: Price) -> Row:
+    """The row of a request that was served."""
     usage = served.usage
     paid, equal, kept = pricing(request, usage, served.stored)
     return Row(

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from agentsim.cache.routed_backend import RoutedProvider
-from agentsim.cache.simulate import scan
+from agentsim.cache.simulate import pricing_of
 from agentsim.core.session import Row, Session
 from agentsim.core.sums import Sums as Consumed
 from agentsim.core.sums import add, named, new_sums
@@ -15,7 +14,8 @@ from agentsim.core.verdict import Verdict
 from agentsim.diagnose import diagnose
 from agentsim.whatif.policies import NAMES, Policy
 from agentsim.whatif.policies.session_rewriting import has_markers, profile_of
-from agentsim.whatif.rebuilt_prompts import rebuild
+from agentsim.whatif.rebuilt_prompts import rebuild, with_known_parents
+from agentsim.whatif.recorded_world import Others, World, by_id, live, observe
 from agentsim.whatif.reproduction import Calibration, calibrate
 
 
@@ -45,6 +45,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     sums: SimulatedSums
     calibration: Calibration
+    world: World = World()
 
 
 def prepare(session: Session, verdicts: Sequence[Verdict] | None = None) -> Case:
@@ -59,7 +60,10 @@ def prepare(session: Session, verdicts: Sequence[Verdict] | None = None) -> Case
     if rebuilt:
         if not has_markers(session):
             raise CannotSimulate("its provider keeps prompts by itself, and rows alone do not tell what it kept")
-        session = rebuild(session, diagnose(session).verdicts if verdicts is None else verdicts)
+        known = with_known_parents(session)
+        if verdicts is None or known is not session:
+            verdicts = diagnose(known).verdicts
+        session = rebuild(known, verdicts)
         if session.completeness == "full":
             session = msgspec.structs.replace(session, completeness="usage")
     if not any(request.prompt is not None and request.counted for request in session.requests):
@@ -67,11 +71,11 @@ def prepare(session: Session, verdicts: Sequence[Verdict] | None = None) -> Case
     session = _with_own_ids(session)
     profile = profile_of(session)
     try:
-        rows = scan(session, RoutedProvider(profile=profile)).rows
+        world, rows = observe(session, profile, pricing_of(True))
     except ValueError as error:
         raise CannotSimulate(str(error)) from None
     calibration = calibrate(rows, rebuilt=rebuilt)
-    return Case(session=session, profile=profile, rows=rows, sums=add_up(rows), calibration=calibration)
+    return Case(session=session, profile=profile, rows=rows, sums=add_up(rows), calibration=calibration, world=world)
 
 
 def _with_own_ids(session: Session) -> Session:
@@ -95,9 +99,10 @@ def under(case: Case, policies: Sequence[Policy]) -> tuple[Session, list[Policy]
     return session, applied
 
 
-def simulate(case: Case, session: Session) -> tuple[Row, ...]:
-    """The rows of a rewritten session of a case."""
-    return scan(session, RoutedProvider(profile=case.profile)).rows
+def simulate(case: Case, session: Session, *, others: Others = "nearest") -> tuple[Row, ...]:
+    """The rows of a rewritten session of a case, in the world of the recorded one."""
+    recorded = by_id(case.session.requests) if case.world.facts else None
+    return live(session, case.world, case.profile, pricing_of(True), recorded=recorded, others=others)
 
 
 def in_order(policies: Iterable[Policy]) -> list[Policy]:

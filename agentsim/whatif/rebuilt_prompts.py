@@ -5,36 +5,63 @@ why not more: that is enough to build prompts of anonymous blocks whose prefixes
 equal. What the log does not tell (which text changed) is not invented: a changed prefix becomes other blocks from the
 place on where the read stopped.
 
-Entries that no logged request wrote, yet a later one read, are written by context requests with ``counted=False``: the
-prefix that every session of the harness shares, and calls that no log shows.
+A read that goes beyond all that was logged needs a call that no log shows. It is sent right after the reply that it
+extends, in the lane of that reply, with its lifetimes; policies change it as they change that lane. It is in no total.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 import msgspec
 
 from agentsim.core.prompt import DIGEST_SIZE, Block, Breakpoint, Prompt
-from agentsim.core.session import Request, Session
+from agentsim.core.session import Request, Session, Usage
 from agentsim.core.verdict import Verdict
 
-_SAME_PREFIX = frozenset({"AS201", "AS202", "AS203", "AS204", "AS205", "AS206", "AS301"})
-"""Causes of a loss that left the prompt as it was."""
+SAME_PREFIX = frozenset(
+    {"AS201", "AS202", "AS203", "AS204", "AS205", "AS206", "AS301", "AS404", "AS501", "AS503", "AS901", "AS902"}
+)
+"""Causes of a loss that left the prompt as it was: an expiry, the lookback, another model or cache, a dropped entry."""
+
+UNLOGGED = "/unlogged"
+"""What the id of a call ends with that no log shows; before it stands the id of the request that shows it."""
+
+LONGEST_HEAD = 50_000
+"""Tokens that tools and system are taken to have at most, where nothing shows where they end."""
 
 _SHORT, _LONG = 300, 3600
 _REACH = 19
 """Blocks that may be appended before the documented lookback loses the entry in front of them."""
+_MOST_MARKERS = 4
 
 
 def rebuild(session: Session, verdicts: Sequence[Verdict]) -> Session:
-    """The session with a prompt for every measured request, and context requests before those that need them.
+    """The session with a prompt for every measured request, and with the calls that its reads show and no log does.
 
     ``verdicts`` are those of :func:`agentsim.diagnose.diagnose`, one per request. Requests that reported no counters
     keep no prompt. Settings are left out: what they did to the cache is in the prompts already.
     """
     return _Rebuilder(session, verdicts).session()
+
+
+def with_known_parents(session: Session) -> Session:
+    """The session, in which a request grew from the one before it in its lane where the log names no parents at all.
+
+    Where a lane names some, a request without one began anew.
+    """
+    named = {request.lane for request in session.requests if request.parent is not None}
+    last: dict[str, str] = {}
+    requests: list[Request] = []
+    for request in session.requests:
+        before = last.get(request.lane)
+        last[request.lane] = request.id
+        if before is not None and request.lane not in named and request.prompt is None:
+            request = msgspec.structs.replace(request, parent=before)  # noqa: PLW2901
+        requests.append(request)
+    return msgspec.structs.replace(session, requests=tuple(requests)) if len(last) > len(named) else session
 
 
 class _Rebuilder:
@@ -43,7 +70,11 @@ class _Rebuilder:
         self.verdicts = verdicts
         self.prompts: dict[str, Prompt] = {}
         self.lifetimes: dict[str, int] = {}
+        self.sent: dict[str, Request] = {}
+        self.grown_from: dict[str, str] = {}
         self.requests: list[Request] = []
+        self.fronts: dict[tuple[str, int], Prompt] = {}
+        self.heads = self._heads()
         self.floors = self._floors()
 
     def session(self) -> Session:
@@ -51,14 +82,35 @@ class _Rebuilder:
             self._add(request, verdict)
         return msgspec.structs.replace(self.source, requests=tuple(self.requests))
 
-    def _floors(self) -> dict[str, list[int]]:
-        """By lane, the reads that were left of an unchanged prompt after a loss: its prompts need a block end there."""
-        floors: dict[str, set[int]] = {}
+    def _heads(self) -> dict[str, int]:
+        """By lane, the tokens of tools and system: the least that a first request or a loss still read.
+
+        Where none read anything, what the lane's first request sent is the most that they can be.
+        """
+        least: dict[str, int] = {}
+        firsts: dict[str, int] = {}
         for request, verdict in zip(self.source.requests, self.verdicts, strict=True):
             usage = request.usage
-            if usage is not None and usage.read and verdict.kind in ("first", "miss", "compaction"):
-                floors.setdefault(request.lane, set()).add(usage.read)
-        return {lane: sorted(reads) for lane, reads in floors.items()}
+            if usage is None or usage.total_input is None:
+                continue
+            firsts.setdefault(request.lane, (usage.read or 0) + (usage.write or 0))
+            if usage.read and verdict.kind in ("first", "miss", "compaction"):
+                least[request.lane] = min(usage.read, least.get(request.lane, usage.read))
+        return {lane: min(least.get(lane, first), first, LONGEST_HEAD) for lane, first in firsts.items()}
+
+    def _floors(self) -> list[int]:
+        """Reads that ended elsewhere than the request before: prompts need a block that ends there."""
+        floors = set(self.heads.values())
+        warm: dict[str, int] = {}
+        for request in self.source.requests:
+            usage = request.usage
+            if usage is None or usage.total_input is None:
+                continue
+            read = usage.read or 0
+            if read and read != warm.get(request.parent or ""):
+                floors.add(read)
+            warm[request.id] = read + (usage.write or 0)
+        return sorted(floors)
 
     def _add(self, request: Request, verdict: Verdict) -> None:
         usage = request.usage
@@ -68,75 +120,139 @@ class _Rebuilder:
         read, written, fresh = usage.read or 0, usage.write or 0, usage.fresh or 0
         parent = request.parent if request.parent in self.prompts else None
         ttl = _LONG if usage.write_1h else _SHORT if usage.write_5m else self.lifetimes.get(parent or "", _SHORT)
-        base = self._base(request, verdict, parent, read)
-        length = read + written - base.tokens
-        floors = self.floors.get(request.lane, [])
-        if length < 0:
-            base = _cut(base, read + written)
-            length = read + written - base.tokens
+        base = _cut(self._base(request, verdict, parent, read), read + written)
+        before = request.parent
+        if self.requests and self.requests[-1].id == request.id + UNLOGGED:
+            before = self.requests[-1].id
+        split = read + (usage.write_1h or 0) if usage.write_1h and usage.write_5m else None
+        warm = self._grown(request, verdict, base, read + written, split)
+        self.prompts[request.id] = warm
+        self.lifetimes[request.id] = _SHORT if split is not None else ttl
+        prompt = warm.extend([_block(request.id, "tail", fresh)]) if fresh else warm
+        lifetimes: dict[int, int] = {}
+        if len(warm) and (written or read):
+            places = [len(warm) - 1, _end(warm, split), _end(warm, read), _end(warm, self.heads[request.lane])]
+            places += [_end(warm, floor) for floor in self._between(base.tokens, warm.tokens)]
+            wanted = list(dict.fromkeys(place for place in places if place is not None))[:_MOST_MARKERS]
+            long_until = _end(warm, split) if split is not None else None
+            for place in wanted:
+                lifetimes[place] = _LONG if long_until is not None and place <= long_until else ttl
+            if long_until is not None:
+                lifetimes = {place: _LONG if place <= long_until else _SHORT for place in lifetimes}
+        markers = [Breakpoint(place, lifetimes[place]) for place in sorted(lifetimes)]
+        new = msgspec.structs.replace(request, prompt=prompt.with_breakpoints(markers), settings=(), parent=before)
+        self.sent[request.id] = new
+        if parent is not None:
+            self.grown_from[request.id] = parent
+        self.requests.append(new)
+
+    def _between(self, start: int, end: int) -> list[int]:
+        return self.floors[bisect_right(self.floors, start) : bisect_right(self.floors, end)]
+
+    def _grown(self, request: Request, verdict: Verdict, base: Prompt, total: int, split: int | None) -> Prompt:
+        """The prompt that grew from ``base`` to so many tokens."""
         count = max(1, request.appended_blocks or 1)
         if verdict.kind != "miss":
             count = min(count, _REACH)
-        warm = base.extend(_blocks(request.id, base.tokens, length, count, floors))
-        self.prompts[request.id] = warm
-        self.lifetimes[request.id] = ttl
-        prompt = warm
-        if fresh:
-            prompt = warm.extend([_block(request.id, "tail", fresh)])
-        markers: list[Breakpoint] = []
-        if len(warm) and (written or read):
-            places = {_boundary(warm, floors), _boundary(warm, [read]), len(warm) - 1}
-            markers = [Breakpoint(place, ttl) for place in sorted(place for place in places if place is not None)]
-        self.requests.append(msgspec.structs.replace(request, prompt=prompt.with_breakpoints(markers), settings=()))
+        head = self.heads[request.lane]
+        start = base.tokens
+        cuts = {start + (total - start) * (part + 1) // count for part in range(count)} if total > start else set()
+        cuts.update(self._between(start, total))
+        if split is not None and start < split < total:
+            cuts.add(split)
+        blocks: list[Block] = []
+        for end in sorted(cut for cut in cuts if cut > start):
+            # Lanes whose reads end at the same place share what stands before it.
+            shared = end <= head
+            owner = f"front of {request.model}" if shared else request.id
+            blocks.append(_block(owner, str(end), end - start, section="system" if shared else "messages"))
+            start = end
+        while len(blocks) < count and total > base.tokens:  # blocks of no tokens still count for the lookback
+            blocks.append(_block(request.id, f"empty {len(blocks)}", 0))
+        warm = base.extend(blocks)
+        for floor in self._between(base.tokens, warm.tokens):
+            if (request.model, floor) not in self.fronts and (place := _end(warm, floor)) is not None:
+                self.fronts[request.model, floor] = warm.front(place + 1)
+        return warm
 
     def _base(self, request: Request, verdict: Verdict, parent: str | None, read: int) -> Prompt:
         """The prompt that this one keeps the front of."""
         if parent is None:
-            front = Prompt.of(_blocks(request.model, 0, read, 1, self.floors.get(request.lane, []), name="front "))
-            self._context(request, front, _LONG)
-            return front
+            return self._front(request, read)
         before = self.prompts[parent]
-        if verdict.kind == "miss" and verdict.cause in _SAME_PREFIX:
-            self._context(request, _cut(before, read), _LONG)
+        if verdict.kind == "miss" and verdict.cause in SAME_PREFIX and before.tokens >= read:
             return before
         if verdict.kind == "recovered" and verdict.compared_with in self.prompts:
             return self.prompts[verdict.compared_with]
         if before.tokens == read:
             return before
-        if before.tokens < read:
-            longer = before.extend([_block(request.id, "unlogged", read - before.tokens)])
-            self._context(request, longer, self.lifetimes.get(parent, _SHORT), helper=True)
-            return longer
         kept = _cut(before, read)
+        longer = kept
         if kept.tokens < read:
-            kept = kept.extend([_block(request.id, "kept", read - kept.tokens)])
-        self._context(request, kept, self.lifetimes.get(parent, _SHORT))
-        return kept
+            longer = kept.extend([_block(request.id, "unlogged", read - kept.tokens)])
+        if verdict.kind in ("extended", "shorter", "hit") and not self._ends(parent, longer):
+            self._unlogged(request, self.sent[parent], longer)
+        return longer
 
-    def _context(self, request: Request, prompt: Prompt, ttl: int, *, helper: bool = False) -> None:
-        """Something outside the log kept this prefix readable: a request just before, in no total."""
+    def _ends(self, parent: str, prompt: Prompt) -> bool:
+        """Whether a request of the lane ended with this prompt."""
+        sent: Request | None = self.sent.get(parent)
+        while sent is not None:
+            assert sent.prompt is not None
+            if any(marker.position == len(prompt) - 1 for marker in sent.prompt.breakpoints):
+                return sent.prompt.chain(len(prompt)) == prompt.digest
+            if len(sent.prompt) < len(prompt):
+                return False
+            sent = self.sent.get(self.grown_from.get(sent.id, ""))
+        return False
+
+    def _front(self, request: Request, read: int) -> Prompt:
+        """What a lane that begins shares with one that began before."""
+        if read:
+            known = self.fronts.get((request.model, read))
+            if known is not None:
+                return known
+        empty = Prompt.of(())
+        head = self.heads[request.lane]
+        blocks: list[Block] = []
+        start = 0
+        for end in [*self._between(0, read)]:
+            owner = f"front of {request.model}" if end <= head else f"before {request.id}"
+            blocks.append(_block(owner, str(end), end - start, section="system" if end <= head else "messages"))
+            start = end
+        return empty.extend(blocks)
+
+    def _unlogged(self, request: Request, parent: Request, prompt: Prompt) -> None:
+        """A call that no log shows, right after the reply of the request that it grew from."""
         if not len(prompt):
             return
-        when = request.start if request.start is not None else request.end
-        moment = None if when is None else when - 1
-        self.requests.append(
-            Request(
-                id=f"{request.id}/context",
-                lane=f"{request.lane}/context",
-                model=request.model,
-                provider=request.provider,
-                start=moment,
-                first_token=moment,
-                end=moment,
-                purpose="helper" if helper else "probe",
-                prompt=prompt.with_breakpoints([Breakpoint(len(prompt) - 1, ttl)]),
-                counted=False,
-            )
+        replied = parent.end if parent.end is not None else parent.start
+        moment = replied if replied is None or request.start is None else min(replied, request.start)
+        call = Request(
+            id=request.id + UNLOGGED,
+            lane=request.lane,
+            parent=parent.id,
+            model=parent.model,
+            provider=request.provider,
+            start=moment,
+            first_token=moment,
+            end=moment,
+            purpose=request.purpose,
+            prompt=prompt.with_breakpoints([Breakpoint(len(prompt) - 1, self.lifetimes[parent.id])]),
+            usage=Usage(output=0),
+            stop_reason=parent.stop_reason,
+            counted=False,
         )
+        self.requests.append(call)
 
 
 def _cut(prompt: Prompt, tokens: int) -> Prompt:
     """The longest front of whole blocks that has no more than so many tokens."""
+    return prompt.front(length_within(prompt, tokens))
+
+
+def length_within(prompt: Prompt, tokens: int) -> int:
+    """How many leading blocks have no more than so many tokens."""
     low, high = 0, len(prompt)
     while low < high:
         middle = (low + high + 1) // 2
@@ -144,42 +260,19 @@ def _cut(prompt: Prompt, tokens: int) -> Prompt:
             low = middle
         else:
             high = middle - 1
-    return prompt.replace_after(low, ())
+    return low
 
 
-def _boundary(prompt: Prompt, floors: list[int]) -> int | None:
-    """The position of the last block of the shortest prefix that losses leave, where this prompt has a block end
-    there."""
-    for floor in floors:
-        length = len(_cut(prompt, floor))
-        if length and prompt.tokens_until(length) == floor:
-            return length - 1
-    return None
+def _end(prompt: Prompt, tokens: int | None) -> int | None:
+    """The position of the block that ends after so many tokens, where one does."""
+    if not tokens:
+        return None
+    length = length_within(prompt, tokens)
+    return length - 1 if length and prompt.tokens_until(length) == tokens else None
 
 
-def _blocks(owner: str, start: int, tokens: int, count: int, floors: list[int], name: str = "") -> list[Block]:
-    """``count`` blocks of so many tokens in all, split further where a floor lies inside them."""
-    if tokens <= 0:
-        return []
-    ends = {start + tokens * (part + 1) // count for part in range(count)}
-    ends |= {floor for floor in floors if start < floor < start + tokens}
-    blocks: list[Block] = []
-    for number, end in enumerate(sorted(ends)):
-        if end > start:
-            blocks.append(_block(owner, f"{name}{number}", end - start))
-            start = end
-    # Blocks of no tokens still count for the lookback.
-    while len(blocks) < count:
-        blocks.append(_block(owner, f"empty {len(blocks)}", 0))
-    return blocks
-
-
-def _block(owner: str, name: str, tokens: int) -> Block:
+def _block(owner: str, name: str, tokens: int, *, section: str = "messages") -> Block:
     digest = blake2b(f"{owner}\0{name}\0{tokens}".encode(), digest_size=DIGEST_SIZE).digest()
-    return Block(
-        section="system" if name.startswith("front") else "messages",
-        kind="text",
-        digest=digest,
-        tokens=tokens,
-        origin="apportioned",
-    )
+    return Block(section=section, kind="text", digest=digest, tokens=tokens, origin="apportioned")  # type: ignore[arg-type]
+
+

@@ -1,0 +1,319 @@
+"""What a log shows of the world around its requests: entries that others wrote, entries that lived longer, losses.
+
+A session is simulated row by row beside its log. Where the log read more than the logged requests can have left, or
+less than the rules allow, that is a fact about the world, held by the request that shows it. With its facts the
+recorded run comes out as it was; under a policy the same facts hold, as far as they would:
+
+* ``outside``: others kept this front. Tools and system are shared by many sessions: between two rows that show whether
+  that front was there, the nearer one counts. What only one conversation can have written is there where it was seen.
+* ``kept``: what the session itself had written lived longer than the rules say, or a call that no log shows used it. It
+  does so under a policy too, unless that asks for a shorter lifetime.
+* ``lost``: what should have been there was not. It is lost under every policy.
+
+A policy sees none of this, so that it cannot leave any of it out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from agentsim.cache.routed_backend import RoutedProvider
+from agentsim.cache.simulate import Price, arrivals_of, row_of
+from agentsim.core.prompt import Breakpoint, Prompt
+from agentsim.core.session import Request, Row, Session
+from agentsim.traces.garbage_collection import without_collection
+from agentsim.whatif.rebuilt_prompts import LONGEST_HEAD, length_within
+
+FactKind = Literal["outside", "kept", "lost"]
+"""What a row shows of the world (see the module)."""
+
+_SHORT = 300
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One thing that a row shows. ``length`` and ``digest`` name the front of its prompt that was read, of ``tokens``.
+
+    ``source`` is the request of the session that had written it, ``lifetime`` what that one asked for (seconds).
+    """
+
+    request: str
+    kind: FactKind
+    length: int
+    tokens: int
+    digest: bytes
+    predicted: int
+    source: str | None = None
+    lifetime: int = _SHORT
+
+
+class Sighting(msgspec.Struct, frozen=True, gc=False):
+    """Whether a front that others share was there, at a time."""
+
+    time: int
+    there: bool
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts of a session by request, and for each shared front (model and digest) when it was seen or missed."""
+
+    facts: Mapping[str, tuple[Fact, ...]] = {}
+    shared: Mapping[tuple[str, bytes], tuple[Sighting, ...]] = {}
+    lengths: Mapping[tuple[str, bytes], int] = {}
+
+    def is_empty(self) -> bool:
+        """Whether the rules alone bring the log about."""
+        return not self.facts
+
+
+Others = Literal["nearest", "always", "seen"]
+"""What is assumed of shared fronts between sightings: as at the nearer one, always there, or only where seen."""
+
+
+def observe(session: Session, profile: str | None, pricing: Price) -> tuple[World, tuple[Row, ...]]:
+    """The facts that a session's own counters show beside its prompts, and its rows under them."""
+    backend = RoutedProvider(profile=profile)
+    written: dict[tuple[str, bytes], str] = {}
+    lives: dict[str, int] = {}
+    sent: dict[object, Request] = {}
+    facts: dict[str, tuple[Fact, ...]] = {}
+    rows: list[Row] = []
+    watched: dict[tuple[str, bytes], tuple[int, int]] = {}
+    with without_collection():
+        for now, request in arrivals_of(session.requests):
+            found = _seen(request, now, backend, written, lives, sent.get(request.parent) or sent.get((request.lane, "")))
+            for fact in found:
+                _bring_about(fact, fact.length, request, now, backend, _longest_life(request))
+                if fact.kind == "outside" and fact.tokens <= _head_tokens(request.prompt):
+                    watched[request.model, fact.digest] = fact.length, fact.tokens
+            if found:
+                facts[request.id] = found
+            rows.append(row_of(request, backend.serve(request, now), pricing))
+            if request.prompt is not None:
+                lives[request.id] = _longest_life(request)
+                for marker in request.prompt.breakpoints:
+                    written.setdefault((request.model, request.prompt.chain(marker.position + 1)), request.id)
+                sent[request.id] = sent[request.lane, ""] = request
+    shared = {key: _sightings(key, where, session, facts) for key, where in watched.items()}
+    return World(facts=facts, shared=shared, lengths={key: where[0] for key, where in watched.items()}), tuple(rows)
+
+
+def live(
+    session: Session,
+    world: World,
+    profile: str | None,
+    pricing: Price,
+    *,
+    recorded: Mapping[str, Request] | None = None,
+    others: Others = "nearest",
+) -> tuple[Row, ...]:
+    """The rows of a session, as it is or rewritten, in the world of the recorded one.
+
+    ``recorded`` are the requests before they were rewritten, by id.
+    """
+    backend = RoutedProvider(profile=profile)
+    rows: list[Row] = []
+    now_sent: dict[str, Request] = {}
+    with without_collection():
+        for now, request in arrivals_of(session.requests):
+            prompt = request.prompt
+            if prompt is not None and world.facts:
+                for fact in world.facts.get(request.id, ()):
+                    length = _length_now(fact, request, now_sent, recorded)
+                    if length and _holds(fact, now_sent):
+                        _bring_about(fact, max(length, 0), request, now, backend, _longest_life(request))
+                for key, sightings in world.shared.items():
+                    _share(key, world.lengths[key], sightings, request, now, backend, others)
+                now_sent[request.id] = request
+            rows.append(row_of(request, backend.serve(request, now), pricing))
+    return tuple(rows)
+
+
+def _seen(
+    request: Request,
+    now: int,
+    backend: RoutedProvider,
+    written: Mapping[tuple[str, bytes], str],
+    lives: Mapping[str, int],
+    parent: Request | None,
+) -> tuple[Fact, ...]:
+    """What a row shows that the rules alone do not bring about."""
+    prompt, usage = request.prompt, request.usage
+    if prompt is None or usage is None or usage.read is None or request.iterations:
+        return ()
+    predicted, read = backend.would_read(request, now), usage.read
+    if predicted == read:
+        return ()
+    if prompt.tokens and abs(predicted - read) * 1000 < prompt.tokens and predicted and read:
+        return ()  # sizes of blocks are estimates where a log does not tell them
+    length = _nearest_end(prompt, read)
+    facts: list[Fact] = []
+    source = written.get((request.model, prompt.chain(length))) if length else None
+    if source is None and not prompt.breakpoints and parent is not None and parent.prompt is not None:
+        # Where every prompt is kept, whatever the one before began with had been written.
+        source = parent.id if length <= parent.prompt.common_length(prompt) else None
+
+    def fact(kind: FactKind) -> Fact:
+        return Fact(
+            request=request.id,
+            kind=kind,
+            length=length,
+            tokens=prompt.tokens_until(length),
+            digest=prompt.chain(length),
+            predicted=predicted,
+            source=source,
+            lifetime=lives.get(source or "", _SHORT),
+        )
+
+    if predicted > read:
+        facts.append(fact("lost"))
+        if not length:
+            return tuple(facts)
+        _bring_about(facts[0], length, request, now, backend, _SHORT)
+        predicted = backend.would_read(request, now)
+        if predicted >= prompt.tokens_until(length) or predicted == read:
+            return tuple(facts)
+    if length:
+        own = source is not None and length > prompt.section_end("system")
+        facts.append(fact("kept" if own else "outside"))
+    return tuple(facts)
+
+
+def _nearest_end(prompt: Prompt, tokens: int) -> int:
+    """How many leading blocks come nearest to so many tokens; 0 for nothing read."""
+    if not tokens:
+        return 0
+    length = length_within(prompt, tokens)
+    if length < len(prompt):
+        below, above = prompt.tokens_until(length), prompt.tokens_until(length + 1)
+        if above - tokens < tokens - below:
+            return length + 1
+    return length
+
+
+def _bring_about(fact: Fact, length: int, request: Request, now: int, backend: RoutedProvider, lifetime: int) -> None:
+    """Let the world be as a fact says, just before a request arrives."""
+    prompt = request.prompt
+    assert prompt is not None
+    if fact.kind == "lost":
+        backend.forget(request, length, now)
+        return
+    _warm(request, prompt.front(length), now, backend, lifetime)
+
+
+def _warm(request: Request, front: Prompt, now: int, backend: RoutedProvider, lifetime: int) -> None:
+    """Somebody whom no log shows sent this front."""
+    assert request.prompt is not None
+    if request.prompt.breakpoints:
+        front = front.with_breakpoints([Breakpoint(len(front) - 1, lifetime)])
+    call = msgspec.structs.replace(
+        request,
+        id=f"{request.id}/world",
+        prompt=front,
+        start=now,
+        first_token=now,
+        end=now,
+        counted=False,
+        usage=None,
+        iterations=(),
+    )
+    backend.serve(call, now)
+
+
+def _holds(fact: Fact, sent: Mapping[str, Request]) -> bool:
+    """Whether a fact holds under a policy: what was kept is not, where a shorter lifetime was asked for."""
+    if fact.kind == "kept" and fact.source in sent:
+        return _longest_life(sent[fact.source]) >= fact.lifetime
+    return True
+
+
+def _length_now(
+    fact: Fact, request: Request, sent: Mapping[str, Request], recorded: Mapping[str, Request] | None
+) -> int:
+    """How many blocks of a rewritten prompt a fact is about; for a loss, how many are left (at least one)."""
+    prompt = request.prompt
+    assert prompt is not None
+    if fact.length <= len(prompt) and prompt.chain(fact.length) == fact.digest:
+        return fact.length if fact.kind != "lost" or fact.length else _NOTHING
+    if fact.kind == "lost":
+        return length_within(prompt, fact.tokens) or _NOTHING
+    before = (recorded or {}).get(request.id)
+    if before is not None and before.prompt is not None and fact.length <= before.prompt.section_end("system"):
+        return prompt.section_end("system")  # others sent their tools and system in the same way
+    source = sent.get(fact.source or "")
+    if source is None or source.prompt is None:
+        return 0
+    return prompt.common_length(source.prompt)
+
+
+_NOTHING = -1
+
+
+def _share(
+    key: tuple[str, bytes],
+    length: int,
+    sightings: Sequence[Sighting],
+    request: Request,
+    now: int,
+    backend: RoutedProvider,
+    others: Others,
+) -> None:
+    """Let a front be there that other sessions share, where the log's nearest word on it says that it was."""
+    prompt = request.prompt
+    if prompt is None or others == "seen" or request.model != key[0]:
+        return
+    if len(prompt) < length or prompt.chain(length) != key[1]:
+        return
+    if others == "nearest" and not _nearest(sightings, now):
+        return
+    if backend.would_read(request, now) < prompt.tokens_until(length):
+        _warm(request, prompt.front(length), now, backend, _SHORT)
+
+
+def _nearest(sightings: Sequence[Sighting], now: int) -> bool:
+    place = bisect_left(sightings, now, key=lambda sighting: sighting.time)
+    if place == len(sightings):
+        return sightings[-1].there
+    if place == 0:
+        return sightings[0].there
+    before, after = sightings[place - 1], sightings[place]
+    return before.there if now - before.time <= after.time - now else after.there
+
+
+def _sightings(
+    key: tuple[str, bytes], where: tuple[int, int], session: Session, facts: Mapping[str, tuple[Fact, ...]]
+) -> tuple[Sighting, ...]:
+    """When a shared front was seen to be there although the session itself had not kept it, or was not there."""
+    found: list[Sighting] = []
+    length, tokens = where
+    for now, request in arrivals_of(session.requests):
+        prompt, usage = request.prompt, request.usage
+        if prompt is None or usage is None or usage.read is None or request.model != key[0]:
+            continue
+        if len(prompt) < length or prompt.chain(length) != key[1]:
+            continue
+        seen = any(fact.kind == "outside" and fact.digest == key[1] for fact in facts.get(request.id, ()))
+        if seen or usage.read < tokens:
+            found.append(Sighting(now, seen))
+    return tuple(found)
+
+
+def _head_tokens(prompt: Prompt | None) -> int:
+    """Tokens of what others may share: tools and system, where they are known to be that."""
+    if prompt is None:
+        return 0
+    return prompt.tokens_until(prompt.section_end("system")) or LONGEST_HEAD
+
+
+def _longest_life(request: Request) -> int:
+    if request.prompt is None:
+        return _SHORT
+    return max((marker.ttl for marker in request.prompt.breakpoints), default=_SHORT)
+
+
+def by_id(requests: Iterable[Request]) -> dict[str, Request]:
+    """Requests by their ids."""
+    return {request.id: request for request in requests}

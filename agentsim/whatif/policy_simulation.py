@@ -74,7 +74,11 @@ def prepare(session: Session, verdicts: Sequence[Verdict] | None = None) -> Case
         world, rows = observe(session, profile, pricing_of(True))
     except ValueError as error:
         raise CannotSimulate(str(error)) from None
-    calibration = calibrate(rows, rebuilt=rebuilt)
+    calibration = calibrate(
+        rows,
+        {request: found[0].predicted for request, found in world.facts.items()},
+        {verdict.request: verdict for verdict in verdicts or ()} if rebuilt else None,
+    )
     return Case(session=session, profile=profile, rows=rows, sums=add_up(rows), calibration=calibration, world=world)
 
 

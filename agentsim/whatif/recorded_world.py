@@ -147,9 +147,9 @@ def _seen(
     predicted, read = backend.would_read(request, now), usage.read
     if predicted == read:
         return ()
-    if prompt.tokens and abs(predicted - read) * 1000 < prompt.tokens and predicted and read:
-        return ()  # sizes of blocks are estimates where a log does not tell them
     length = _nearest_end(prompt, read)
+    if abs(prompt.tokens_until(length) - read) >= abs(predicted - read):
+        return ()  # no end of a block is nearer: sizes of blocks are estimates where a log does not tell them
     facts: list[Fact] = []
     source = written.get((request.model, prompt.chain(length))) if length else None
     if source is None and not prompt.breakpoints and parent is not None and parent.prompt is not None:

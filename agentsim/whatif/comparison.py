@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
-
-import msgspec
 
 from agentsim.core.counts import plural
 from agentsim.core.session import Session
+from agentsim.whatif.comparison_result import Combination, CombinationStep, Comparison, NotTried, Outcome
 from agentsim.whatif.policies import Policy, every_policy, parse
 from agentsim.whatif.policy_simulation import (
     CannotSimulate,
@@ -27,87 +25,11 @@ from agentsim.whatif.policy_simulation import (
 )
 from agentsim.whatif.reproduction import LEAST_EXPLAINED, Calibration
 
-if TYPE_CHECKING:
-    import pandas
-
 Given = Session | str | os.PathLike[str]
 """A session, or the path of a log."""
 
 _FEW = 12
 """Policies left over that are all tried once more when no other adds to a combination."""
-
-
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """All sessions under one policy. Savings in picodollars and in micro-tokens; ``None`` where they are withheld.
-
-    ``changed`` is in how many sessions it had something to do; the others count as recorded.
-    """
-
-    policy: Policy
-    sums: SimulatedSums
-    changed: int
-    saving: int | None
-    saving_equivalents: int | None
-
-
-class CombinationStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One policy of a combination: what it saves alone, what it adds to those before it, and what all of them save."""
-
-    policy: Policy
-    alone: int | None
-    added: int | None
-    together: int | None
-    alone_equivalents: int | None
-    added_equivalents: int | None
-    together_equivalents: int | None
-
-
-class Combination(msgspec.Struct, frozen=True, kw_only=True):
-    """The best compatible policies found, in the order in which they add most, and the sessions under all of them."""
-
-    steps: tuple[CombinationStep, ...]
-    sums: SimulatedSums
-    saving: int | None
-    saving_equivalents: int | None
-
-
-class NotTried(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy that was not tried, or a session that was left out, and why."""
-
-    name: str
-    reason: str
-
-
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Sessions as recorded and under policies. ``withheld`` says why no money is named, where none is."""
-
-    sessions: int
-    harness: str | None
-    calibration: Calibration
-    withheld: str | None
-    recorded: SimulatedSums
-    outcomes: tuple[Outcome, ...]
-    not_tried: tuple[NotTried, ...] = ()
-    left_out: tuple[NotTried, ...] = ()
-    combined: Combination | None = None
-
-    def records(self) -> list[dict[str, object]]:
-        """One flat record for the recorded sessions and for each policy, the largest saving first."""
-        from agentsim.whatif.comparison_records import records
-
-        return records(self)
-
-    def to_csv(self) -> str:
-        """The records as CSV with a header."""
-        from agentsim.whatif.comparison_records import csv_text
-
-        return csv_text(self)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The records as a frame of pandas, which must be installed; exact decimals become floats."""
-        from agentsim.whatif.comparison_records import frame
-
-        return frame(self)
 
 
 def compare(
@@ -288,7 +210,11 @@ class _Trial:
             for taken in tuple(chosen):
                 rest = [outcome for outcome in chosen if outcome is not taken]
                 others = [o for o in outcomes if o is not taken and o not in chosen and _compatible(o, rest)]
-                rivals = [o for o in others if not _compatible(o, chosen) and self.weight(o.sums) < self.weight(self._recorded)]
+                rivals = [
+                    o
+                    for o in others
+                    if not _compatible(o, chosen) and self.weight(o.sums) < self.weight(self._recorded)
+                ]
                 for trial in ([], *([o] for o in rivals[:_FEW])):
                     sums, _ = self.run([outcome.policy for outcome in (*rest, *trial)])
                     if sums.refused <= self._recorded.refused and self.weight(sums) < self.weight(now):

@@ -12,7 +12,7 @@ extends, in the lane of that reply, with its lifetimes; policies change it as th
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import msgspec
@@ -59,7 +59,7 @@ def with_known_parents(session: Session) -> Session:
         before = last.get(request.lane)
         last[request.lane] = request.id
         if before is not None and request.lane not in named and request.prompt is None:
-            request = msgspec.structs.replace(request, parent=before)  # noqa: PLW2901
+            request = msgspec.structs.replace(request, parent=before)
         requests.append(request)
     return msgspec.structs.replace(session, requests=tuple(requests)) if len(last) > len(named) else session
 
@@ -125,6 +125,8 @@ class _Rebuilder:
         if self.requests and self.requests[-1].id == request.id + UNLOGGED:
             before = self.requests[-1].id
         split = read + (usage.write_1h or 0) if usage.write_1h and usage.write_5m else None
+        if split is not None and split < base.tokens and _end(base, split) is None:
+            base = _cut(base, split)  # the price changes inside a block: what follows becomes other blocks
         warm = self._grown(request, verdict, base, read + written, split)
         self.prompts[request.id] = warm
         self.lifetimes[request.id] = _SHORT if split is not None else ttl
@@ -274,5 +276,3 @@ def _end(prompt: Prompt, tokens: int | None) -> int | None:
 def _block(owner: str, name: str, tokens: int, *, section: str = "messages") -> Block:
     digest = blake2b(f"{owner}\0{name}\0{tokens}".encode(), digest_size=DIGEST_SIZE).digest()
     return Block(section=section, kind="text", digest=digest, tokens=tokens, origin="apportioned")  # type: ignore[arg-type]
-
-

@@ -21,6 +21,7 @@ from typing import Literal
 
 import msgspec
 
+from agentsim.cache import CacheBackend
 from agentsim.cache.routed_backend import RoutedProvider
 from agentsim.cache.simulate import Price, arrivals_of, row_of
 from agentsim.core.prompt import Breakpoint, Prompt
@@ -32,6 +33,8 @@ FactKind = Literal["outside", "kept", "lost"]
 """What a row shows of the world (see the module)."""
 
 _SHORT = 300
+_SURE = 240 * 10**9
+"""So long after it was last read, a front that others share need not be looked for: every entry lives longer."""
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -84,7 +87,9 @@ def observe(session: Session, profile: str | None, pricing: Price) -> tuple[Worl
     watched: dict[tuple[str, bytes], tuple[int, int]] = {}
     with without_collection():
         for now, request in arrivals_of(session.requests):
-            found = _seen(request, now, backend, written, lives, sent.get(request.parent) or sent.get((request.lane, "")))
+            found = _seen(
+                request, now, backend, written, lives, sent.get(request.parent) or sent.get((request.lane, ""))
+            )
             for fact in found:
                 _bring_about(fact, fact.length, request, now, backend, _longest_life(request))
                 if fact.kind == "outside" and fact.tokens <= _head_tokens(request.prompt):
@@ -117,6 +122,8 @@ def live(
     backend = RoutedProvider(profile=profile)
     rows: list[Row] = []
     now_sent: dict[str, Request] = {}
+    used: dict[tuple[str, bytes], int] = {}
+    lane: str | None = None
     with without_collection():
         for now, request in arrivals_of(session.requests):
             prompt = request.prompt
@@ -126,16 +133,26 @@ def live(
                     if length and _holds(fact, now_sent):
                         _bring_about(fact, max(length, 0), request, now, backend, _longest_life(request))
                 for key, sightings in world.shared.items():
-                    _share(key, world.lengths[key], sightings, request, now, backend, others)
+                    if now - used.get(key, now - _SURE - 1) > _SURE or request.lane != lane:
+                        _share(key, world.lengths[key], sightings, request, now, backend, others)
                 now_sent[request.id] = request
-            rows.append(row_of(request, backend.serve(request, now), pricing))
+            row = row_of(request, backend.serve(request, now), pricing)
+            rows.append(row)
+            if world.shared and prompt is not None:
+                lane = request.lane
+                for key, length in world.lengths.items():
+                    if length <= len(prompt) and (row.usage.read or 0) >= prompt.tokens_until(length):
+                        if prompt.chain(length) == key[1]:
+                            used[key] = now
+                        else:
+                            used.pop(key, None)
     return tuple(rows)
 
 
 def _seen(
     request: Request,
     now: int,
-    backend: RoutedProvider,
+    backend: CacheBackend,
     written: Mapping[tuple[str, bytes], str],
     lives: Mapping[str, int],
     parent: Request | None,
@@ -144,7 +161,7 @@ def _seen(
     prompt, usage = request.prompt, request.usage
     if prompt is None or usage is None or usage.read is None or request.iterations:
         return ()
-    predicted, read = backend.would_read(request, now), usage.read
+    predicted, read = _would_read(backend, request, now), usage.read
     if predicted == read:
         return ()
     length = _nearest_end(prompt, read)
@@ -173,7 +190,7 @@ def _seen(
         if not length:
             return tuple(facts)
         _bring_about(facts[0], length, request, now, backend, _SHORT)
-        predicted = backend.would_read(request, now)
+        predicted = _would_read(backend, request, now)
         if predicted >= prompt.tokens_until(length) or predicted == read:
             return tuple(facts)
     if length:
@@ -194,17 +211,17 @@ def _nearest_end(prompt: Prompt, tokens: int) -> int:
     return length
 
 
-def _bring_about(fact: Fact, length: int, request: Request, now: int, backend: RoutedProvider, lifetime: int) -> None:
+def _bring_about(fact: Fact, length: int, request: Request, now: int, backend: CacheBackend, lifetime: int) -> None:
     """Let the world be as a fact says, just before a request arrives."""
     prompt = request.prompt
     assert prompt is not None
     if fact.kind == "lost":
-        backend.forget(request, length, now)
+        backend.evict(request, length, now)
         return
     _warm(request, prompt.front(length), now, backend, lifetime)
 
 
-def _warm(request: Request, front: Prompt, now: int, backend: RoutedProvider, lifetime: int) -> None:
+def _warm(request: Request, front: Prompt, now: int, backend: CacheBackend, lifetime: int) -> None:
     """Somebody whom no log shows sent this front."""
     assert request.prompt is not None
     if request.prompt.breakpoints:
@@ -223,9 +240,13 @@ def _warm(request: Request, front: Prompt, now: int, backend: RoutedProvider, li
     backend.serve(call, now)
 
 
+def _would_read(backend: CacheBackend, request: Request, now: int) -> int:
+    return backend.look_up(request, now).read or 0
+
+
 def _holds(fact: Fact, sent: Mapping[str, Request]) -> bool:
     """Whether a fact holds under a policy: what was kept is not, where a shorter lifetime was asked for."""
-    if fact.kind == "kept" and fact.source in sent:
+    if fact.kind == "kept" and fact.source is not None and fact.source in sent:
         return _longest_life(sent[fact.source]) >= fact.lifetime
     return True
 
@@ -258,7 +279,7 @@ def _share(
     sightings: Sequence[Sighting],
     request: Request,
     now: int,
-    backend: RoutedProvider,
+    backend: CacheBackend,
     others: Others,
 ) -> None:
     """Let a front be there that other sessions share, where the log's nearest word on it says that it was."""
@@ -269,7 +290,7 @@ def _share(
         return
     if others == "nearest" and not _nearest(sightings, now):
         return
-    if backend.would_read(request, now) < prompt.tokens_until(length):
+    if _would_read(backend, request, now) < prompt.tokens_until(length):
         _warm(request, prompt.front(length), now, backend, _SHORT)
 
 

@@ -16,14 +16,19 @@ MOST_OFF = (1, 20)
 """Above this share of the bill by which the recorded run, simulated, differs from the log, no dollars are given."""
 
 
+_TOLD = ("first", "miss", "compaction")
+"""Rows whose verdict says what was kept, where the log has no bodies."""
+
+
 class Calibration(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Rows and tokens of a log beside what was known of them before looking at their counters.
 
     ``exact`` rows have the very numbers that the rules foretold: read, written, fresh. ``explained`` are the tokens
-    that are where the log has them without a fact about the world around the session. ``rebuilt`` is how many rows have no recorded prompt. ``lost`` rows lost
-    their cache, and ``lost_exact`` of them read the very number that the rules leave of it. ``world`` is how many rows
-    come out only with a fact about the world around the session. ``logged`` is the bill of the log and ``off`` the sum
-    of the differences, row by row, between it and the recorded run as it is simulated, in picodollars.
+    that are where the log has them without a fact about the world around the session. ``rebuilt`` is how many rows have
+    no recorded prompt. ``lost`` rows lost their cache, and ``lost_exact`` of them read the very number that the rules
+    leave of it. ``world`` is how many rows come out only with a fact about the world around the session. ``logged`` is
+    the bill of the log and ``off`` the sum of the differences, row by row, between it and the recorded run as it is
+    simulated, in picodollars.
     """
 
     rows: int = 0
@@ -68,7 +73,8 @@ def calibrate(rows: Iterable[Row], foretold: Mapping[str, int], verdicts: Mappin
         verdict = None if verdicts is None else verdicts.get(row.request.id)
         said = foretold.get(row.request.id)
         missed = (off + 1) // 2
-        if said is not None:
+        told = verdict is not None and verdict.kind in _TOLD and verdict.evidence != "unexplained"
+        if said is not None and not told:
             missed = max(missed, abs(said - (logged.read or 0)))
         exact = off == 0 and said is None and (verdict is None or verdict.prediction != "wrong")
         found["rows"] += 1

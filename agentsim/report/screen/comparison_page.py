@@ -34,6 +34,9 @@ STEP_COLUMNS = (
     TableColumn("input equivalents", ">", 2),
 )
 
+CENT = 10**10
+"""Picodollars of a cent."""
+
 MOST_TOLD = 8
 """Policies that save and are explained below the table."""
 
@@ -61,16 +64,28 @@ def harness_key(name: str | None) -> str:
 
 def _calibration(paper: Paper, comparison: Comparison) -> None:
     calibration: Calibration = comparison.calibration
-    share = figures.per_cent(calibration.explained, calibration.tokens)
     paper.paragraph(
         (figures.plural(comparison.sessions, "session"), Style.STRONG),
-        f" simulated as recorded: {calibration.exact:,} of {figures.plural(calibration.rows, 'row')} exact, "
-        f"{share} % of {calibration.tokens:,} tokens explained.",
+        f" simulated as recorded. Known before looking: {calibration.exact:,} of "
+        f"{figures.plural(calibration.rows, 'row')}"
+        + (f", {calibration.lost_exact:,} of {calibration.lost:,} lost ones" if calibration.lost else "")
+        + f"; {figures.per_cent(calibration.explained, calibration.tokens)} % of {calibration.tokens:,} tokens.",
     )
+    if calibration.world:
+        paper.paragraph(
+            f"{figures.plural(calibration.world, 'row')} came out only with a fact about the world around the session: "
+            "an entry that others kept, one that lived longer, one that was dropped. Policies live with the same facts."
+        )
+    if calibration.logged and comparison.withheld is None:
+        places = figures.places_for([calibration.logged])
+        off = "to the cent, row by row" if calibration.off < CENT else f"{figures.money(calibration.off, places)} apart"
+        paper.paragraph(
+            f"The bill of the log is {figures.money(calibration.logged, places)}; simulated, it comes out {off}."
+        )
     if calibration.rebuilt:
         paper.paragraph(
             f"{figures.plural(calibration.rebuilt, 'row')} came without a body: their prompts were made from the "
-            "counters, so that agreement says little. A capture with bodies allows more policies and proves more."
+            "counters, so that the bill agrees by construction. What was known before looking does not."
         )
     if comparison.withheld is not None:
         paper.paragraph((f"No money is named: {comparison.withheld}.", Style.BAD))

@@ -34,6 +34,7 @@ class MarkerBest(Policy, frozen=True, kw_only=True):
     stage: ClassVar[int] = 65
     slots: ClassVar[tuple[str, ...]] = ("markers",)
     needs_markers: ClassVar[bool] = True
+    needs_blocks: ClassVar[bool] = True
 
     most: int = 4
     """Markers of a request, at most."""

@@ -15,6 +15,7 @@ class AddedMarkers(Policy, frozen=True, kw_only=True):
 
     stage: ClassVar[int] = 60
     needs_markers: ClassVar[bool] = True
+    needs_blocks: ClassVar[bool] = True
 
     def places(self, request: Request, parent: Request | None) -> Iterable[int]:
         """The positions at which a request gets a marker."""

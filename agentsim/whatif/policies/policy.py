@@ -57,6 +57,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """What it decides alone: two policies that share a slot cannot be combined."""
     needs_bodies: ClassVar[bool] = False
     """Whether rows without bodies are not enough."""
+    needs_blocks: ClassVar[bool] = False
+    """Whether it depends on how many blocks a request added: counters alone do not tell."""
     needs_markers: ClassVar[bool] = False
     """Whether it means nothing to a provider that keeps every prompt by itself."""
 
@@ -66,6 +68,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         """Why the policy cannot be tried on a session, in words; ``None`` when it can."""
         if self.needs_bodies and session.completeness != "full":
             return "needs bodies: the log tells the sizes of prompts, not what they are made of"
+        if self.needs_blocks and session.completeness == "usage":
+            return "needs to know the blocks of prompts: the log tells only their sizes"
         if not any(request.prompt is not None for request in session.requests):
             return "needs prompts"
         if self.needs_markers and not has_markers(session):

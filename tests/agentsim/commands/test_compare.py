@@ -27,7 +27,7 @@ def test_the_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     monkeypatch.setenv("COLUMNS", "130")
     assert main(["compare", SAMPLE, "--policy", "stagger-fan-out", "--policy", "ttl-1h"]) == ExitCode.OK
     out = capsys.readouterr().out
-    assert "14 of 14 rows exact, 100.00 % of 592,180 tokens explained" in out
+    assert "14 of 14 rows; 100.00 % of 592,180 tokens" in out
     lines: dict[str, list[str]] = {}
     for line in out.splitlines():
         lines.setdefault(line.split("  ")[0].strip(), line.split())
@@ -104,7 +104,7 @@ def test_money_is_withheld_and_the_exit_code_says_so(tmp_path: Path, capsys: pyt
     write([msgspec.structs.replace(given, requests=wrong)], path)
     assert main(["compare", str(path)]) == ExitCode.FINDINGS
     out = capsys.readouterr().out
-    reason = "No money is named: the simulation explains 47.3 % of the reported tokens, less than 90 %."
+    reason = "No money is named: the rules foretell 64.8 % of the reported tokens, less than 90 %."
     assert reason in " ".join(out.split())
     assert "$" not in out
     assert main(["compare", str(path), "--json"]) == ExitCode.FINDINGS

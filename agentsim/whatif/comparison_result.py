@@ -1,4 +1,4 @@
-"""A comparison as flat records: for CSV, JSON and frames."""
+"""What a comparison found, and the same as flat records: for CSV, JSON and frames."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import io
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from agentsim.core.money import dollars
+from agentsim.whatif.policies import Policy
 from agentsim.whatif.policy_simulation import SimulatedSums
+from agentsim.whatif.reproduction import Calibration
 
 if TYPE_CHECKING:
     import pandas
-
-    from agentsim.whatif.comparison import Comparison
 
 FIELDS = (
     "policy",
@@ -38,7 +40,74 @@ FIELDS = (
 EXACT = ("cost", "input_equivalents", "saving", "saving_input_equivalents")
 
 
-def records(comparison: Comparison) -> list[dict[str, object]]:
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """All sessions under one policy. Savings in picodollars and in micro-tokens; ``None`` where they are withheld.
+
+    ``changed`` is in how many sessions it had something to do; the others count as recorded.
+    """
+
+    policy: Policy
+    sums: SimulatedSums
+    changed: int
+    saving: int | None
+    saving_equivalents: int | None
+
+
+class CombinationStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One policy of a combination: what it saves alone, what it adds to those before it, and what all of them save."""
+
+    policy: Policy
+    alone: int | None
+    added: int | None
+    together: int | None
+    alone_equivalents: int | None
+    added_equivalents: int | None
+    together_equivalents: int | None
+
+
+class Combination(msgspec.Struct, frozen=True, kw_only=True):
+    """The best compatible policies found, in the order in which they add most, and the sessions under all of them."""
+
+    steps: tuple[CombinationStep, ...]
+    sums: SimulatedSums
+    saving: int | None
+    saving_equivalents: int | None
+
+
+class NotTried(msgspec.Struct, frozen=True, kw_only=True):
+    """A policy that was not tried, or a session that was left out, and why."""
+
+    name: str
+    reason: str
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Sessions as recorded and under policies. ``withheld`` says why no money is named, where none is."""
+
+    sessions: int
+    harness: str | None
+    calibration: Calibration
+    withheld: str | None
+    recorded: SimulatedSums
+    outcomes: tuple[Outcome, ...]
+    not_tried: tuple[NotTried, ...] = ()
+    left_out: tuple[NotTried, ...] = ()
+    combined: Combination | None = None
+
+    def records(self) -> list[dict[str, object]]:
+        """One flat record for the recorded sessions and for each policy, the largest saving first."""
+        return _records(self)
+
+    def to_csv(self) -> str:
+        """The records as CSV with a header."""
+        return _csv_text(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The records as a frame of pandas, which must be installed; exact decimals become floats."""
+        return _frame(self)
+
+
+def _records(comparison: Comparison) -> list[dict[str, object]]:
     """One record for what was recorded (its policy is "as recorded"), for each policy, and for all of them together."""
     shown = comparison.withheld is None
     nothing = 0 if shown and comparison.recorded.known_cost is not None else None
@@ -60,22 +129,24 @@ def records(comparison: Comparison) -> list[dict[str, object]]:
     return found
 
 
-def csv_text(comparison: Comparison) -> str:
+def _csv_text(comparison: Comparison) -> str:
     """The records as CSV; what is unknown is empty."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({key: "" if value is None else value for key, value in row.items()} for row in records(comparison))
+    writer.writerows(
+        {key: "" if value is None else value for key, value in row.items()} for row in _records(comparison)
+    )
     return stream.getvalue()
 
 
-def frame(comparison: Comparison) -> pandas.DataFrame:
+def _frame(comparison: Comparison) -> pandas.DataFrame:
     """The records as a frame. Raises ImportError where pandas is not installed."""
     import pandas
 
     rows = [
         {key: float(str(value)) if key in EXACT and value is not None else value for key, value in record.items()}
-        for record in records(comparison)
+        for record in _records(comparison)
     ]
     return pandas.DataFrame(rows, columns=list(FIELDS))
 

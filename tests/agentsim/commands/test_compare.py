@@ -114,7 +114,8 @@ def test_money_is_withheld_and_the_exit_code_says_so(tmp_path: Path, capsys: pyt
 def test_a_hostile_log(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     path = claude_code_log(tmp_path, "s\x1b[2J.jsonl", "claude-opus-4-5")
-    assert main(["compare", str(path), "--all", "--combine"]) == ExitCode.OK
+    # A third of its tokens was lost for no reason that shows: no money is named.
+    assert main(["compare", str(path), "--all", "--combine"]) == ExitCode.FINDINGS
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert "came without a body" in out

@@ -63,7 +63,7 @@ def command(
     """Simulate sessions as they were recorded, and again under other policies; the difference is the saving.
 
     Without --policy or --all it tries the policies under which each request shows the model the same blocks. The page
-    first says how well the simulation reproduces the log; where the rules foretell less than 90 % of the tokens it names no
+    first says how well the simulation reproduces the log; where it explains less than 90 % of the tokens it names no
     money, and the exit code is 1.
     """
     from agentsim.commands.options.session_inputs import choose_session, read_sessions, tell_skips

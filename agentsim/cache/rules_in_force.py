@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from agentsim.core.session import Request
-from agentsim.rules.providers import ProviderRules, bare_name, rules_for
+from agentsim.rules.providers import ProviderRules, rules_for
 
 Found = TypeVar("Found")
 
@@ -27,8 +27,9 @@ def by_interface(request: Request, now: int, marked: bool) -> ProviderRules:
     Raises ValueError for a provider without known rules.
     """
     from agentsim.rules.providers.rules_library import load_rules  # reading the file
+    from agentsim.rules.providers.rules_resolution import resolve
 
-    return load_rules(request.provider).resolve(bare_name(request.model), now, None, marked)
+    return resolve(load_rules(request.provider), request.model, now, None, marked)
 
 
 class ByDay(Generic[Found]):

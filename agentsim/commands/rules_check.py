@@ -26,7 +26,7 @@ def command(files: tuple[str, ...]) -> ExitCode:
     from agentsim.report.figures import plural
     from agentsim.report.paper import Paper
     from agentsim.report.screen.rules_page import write_rules_problems
-    from agentsim.rules.providers.rules_file_check import check_rules
+    from agentsim.rules.providers.rules_file_check import check_rules, idle_patterns
 
     paper = Paper.on(sys.stdout)
     failed = False
@@ -40,5 +40,6 @@ def command(files: tuple[str, ...]) -> ExitCode:
         failed = failed or bool(problems)
         if file is not None and not problems:
             count = sum(len(options) for part in (file.figures, file.marked) for options in part.rules.values())
+            write_rules_problems(paper, idle_patterns(file))
             paper.line(f"{path}: rules of {file.provider}, {plural(count, 'figure')}, no mistake")
     return ExitCode.FINDINGS if failed else ExitCode.OK

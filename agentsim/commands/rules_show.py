@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime
 
 import click
 
 from agentsim.commands.options.command import Command, json_option
 from agentsim.commands.options.rules_option import rules_failure, rules_option
+from agentsim.core.dates import start_of
 from agentsim.report.exits import ExitCode, Failure
 
 EXAMPLES = (
@@ -20,7 +21,7 @@ EXAMPLES = (
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Show the caching rules of each provider, with sources.")
 @click.argument("name", required=False)
-@click.option("--at", "day", metavar="DATE", help="The day to ask for, as 2026-11-29; by default what holds now.")
+@click.option("--at", "day", metavar="DATE", help="The day to ask for, as 2026-11-29; by default today.")
 @click.option("--model", metavar="MODEL", default="", help="The rules of one model.")
 @rules_option
 @json_option
@@ -30,16 +31,16 @@ def command(name: str | None, day: str | None, model: str, as_json: bool) -> Exi
     A rule without a source in the list of one provider is one that its file does not state. Confidence is high where
     documentation says so, medium where it was observed, low where it is assumed or sources disagree.
     """
-    from agentsim.rules.providers import bare_name
     from agentsim.rules.providers.rules_document import RulesFileError
     from agentsim.rules.providers.rules_library import load_rules, provider_names
+    from agentsim.rules.providers.rules_resolution import resolve
 
     when = _start_of(day)
     try:
         found = []
         for each in provider_names() if name is None else [name]:
             file = load_rules(each)
-            resolved = [file.resolve(bare_name(model), when, None, marked) for marked in (False, True)]
+            resolved = [resolve(file, model, when, None, marked) for marked in (False, True)]
             found.append((file, resolved[0], resolved[1]))
     except RulesFileError as error:
         raise rules_failure(error, remedy="'agentsim rules show' lists those that are known") from None
@@ -60,10 +61,8 @@ def command(name: str | None, day: str | None, model: str, as_json: bool) -> Exi
     return ExitCode.OK
 
 
-def _start_of(day: str | None) -> int | None:
-    if day is None:
-        return None
+def _start_of(day: str | None) -> int:
     try:
-        return int(datetime.combine(date.fromisoformat(day), time(), UTC).timestamp()) * 10**9
+        return start_of(datetime.now(UTC).date() if day is None else date.fromisoformat(day))
     except ValueError:
         raise Failure(f"--at {day}: not a day", remedy="write it as 2026-11-29", code=ExitCode.USAGE) from None

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
+
+DAY = 86_400 * 10**9
+"""Nanoseconds in a day."""
+
+_EPOCH = date(1970, 1, 1)
+
 EARLIEST = 10**17
 """Nanoseconds: early 1973. A trace whose times are earlier counts them from its own beginning."""
 
@@ -9,3 +16,8 @@ EARLIEST = 10**17
 def has_date(nanoseconds: int) -> bool:
     """Whether a time is a moment of a calendar. Serving traces and simulations may begin at zero instead."""
     return nanoseconds >= EARLIEST
+
+
+def start_of(day: date) -> int:
+    """The first nanosecond of a day, UTC."""
+    return (day - _EPOCH).days * DAY

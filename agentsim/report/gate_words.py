@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from agentsim.budget.budget_gate import Gate, GateMiss, JudgedTrace, Result, Status
-from agentsim.budget.budget_limits import FAMILY, Limit
+from agentsim.budget.budget_limits import Limit
 from agentsim.core.verdict import Verdict
 from agentsim.report import figures
 from agentsim.report.verdict_words import cause_title, fix_for, headline, where
@@ -151,11 +151,6 @@ def kind_name(one: Limit) -> str:
     if one.kind == "max-growth":
         parts.append("relative" if one.relative else "absolute")
     return ".".join(part for part in parts if part)
-
-
-def limit_is_about(one: Limit) -> str | None:
-    """The page of the cause that a limit is about; ``None`` for another limit or a family of causes."""
-    return one.cause if one.cause is not None and not FAMILY.fullmatch(one.cause) else None
 
 
 def _whole(value: Fraction) -> str:

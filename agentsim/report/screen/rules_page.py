@@ -15,7 +15,7 @@ YEAR = 365 * 86400
 
 if TYPE_CHECKING:
     from agentsim.rules.providers.provider_rules import ProviderRules, RuleFigure
-    from agentsim.rules.providers.rules_document import Dated, RulesFile, RulesProblem
+    from agentsim.rules.providers.rules_document import DatedFigure, RulesFile, RulesProblem
 
 SURE = {"high": Style.GOOD, "medium": Style.WARN, "low": Style.BAD}
 MATCHING = {"breakpoint": "breakpoints", "longest_prefix": "longest prefix", "unit": "whole units", "slot": "slots"}
@@ -49,10 +49,12 @@ def write_providers(paper: Paper, rules: Sequence[tuple[RulesFile, ProviderRules
 
 
 def write_provider(
-    paper: Paper, file: RulesFile, plain: ProviderRules, marked: ProviderRules, when: int | None, model: str
+    paper: Paper, file: RulesFile, plain: ProviderRules, marked: ProviderRules, when: int, model: str
 ) -> None:
     """Write all rules of one provider that some file states, each with its source."""
-    chain = file.chain(plain.model, when)
+    from agentsim.rules.providers.rules_resolution import chain as files_of
+
+    chain = files_of(file, model, when)
     heading = f" · {file.title}" if file.title else ""
     paper.line((file.provider, Style.STRONG), heading, f" · {model}" if model else "")
     paper.line((f"sources read until {file.read_until}", Style.FAINT))
@@ -95,7 +97,7 @@ def _write_figures(paper: Paper, figures: Iterable[RuleFigure]) -> None:
             paper.paragraph((f"or else {value or 'nothing'}: {source}", Style.FAINT), first=[indent], rest=[indent])
 
 
-def _special(chain: Sequence[RulesFile], model: str, when: int | None) -> Iterator[tuple[str, Dated]]:
+def _special(chain: Sequence[RulesFile], model: str, when: int) -> Iterator[tuple[str, DatedFigure]]:
     """Figures for some models only, which the rules of no particular model leave out."""
     for file in chain:
         for rule, options in file.figures.rules.items():

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import date
-from fnmatch import fnmatchcase
-
-import msgspec
-
-from agentsim.rules.prices.price_table import DAY
+from agentsim.rules.dated import Dated
 from agentsim.rules.prices.rate_card import RateCard
 
-EPOCH = date(1970, 1, 1)
 
-
-class OwnPrice(msgspec.Struct, frozen=True, kw_only=True):
-    """Prices of some models (shell patterns; all where ``None``) from one day to another, the last one excluded."""
+class OwnPrice(Dated, frozen=True, kw_only=True):
+    """Prices of some models for some days. At an unknown time those of ``read_until`` (nanoseconds) are asked for."""
 
     card: RateCard
-    models: tuple[str, ...] | None = None
-    since: date | None = None
-    until: date | None = None
-
-    def holds(self, model: str, when: int | None) -> bool:
-        """Whether it is in force for a model at a time; at an unknown time, whether it holds now."""
-        if self.models is not None and not any(fnmatchcase(model, pattern) for pattern in self.models):
-            return False
-        if when is None:
-            return self.until is None
-        day = when // DAY
-        after = self.since is None or day >= (self.since - EPOCH).days
-        return after and (self.until is None or day < (self.until - EPOCH).days)
+    read_until: int
 
 
 def own_card(prices: tuple[OwnPrice, ...], model: str, when: int | None) -> RateCard | None:
-    """The card of the last price that holds."""
-    return next((price.card for price in reversed(prices) if price.holds(model, when)), None)
+    """The card of the last price that holds; at an unknown time, when its sources were read."""
+    held = (one.card for one in reversed(prices) if one.holds(model, one.read_until if when is None else when))
+    return next(held, None)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from agentsim.core.dates import has_date
+from agentsim.core.dates import DAY, has_date
 from agentsim.core.session import Request, Usage
 from agentsim.rules.prices.billing import billed_parts
 from agentsim.rules.prices.own_prices import OwnPrice, own_card
 from agentsim.rules.prices.price_names import LONGEST, Directory
 from agentsim.rules.prices.price_store import load_table
-from agentsim.rules.prices.price_table import DAY, Modifier, PricedModel, Prices, PriceTable
+from agentsim.rules.prices.price_table import Modifier, PricedModel, Prices, PriceTable
 from agentsim.rules.prices.rate_card import RateCard, cost, equivalents
 
 NEUTRAL = frozenset({"", "standard", "default", "auto", "standard_only", "not_available", "global"})
@@ -47,6 +47,7 @@ class PriceBook:
         table = load_table() if table is None else table
         self._directory = Directory(table)
         self._modifiers = table.modifiers
+        self._read_until = table.read_until
         self._models: dict[tuple[str, str], tuple[str, PricedModel] | None] = {}
         self._known: dict[tuple[str, str, int | None, str | None, str | None, str | None], object] = {}
 
@@ -63,8 +64,8 @@ class PriceBook:
         """The prices of a request, or ``None`` when they are not known.
 
         ``when`` is its start (nanoseconds, UTC); at an unknown time, or one that counts from the beginning of its own
-        trace, the newest prices apply. ``total_input`` is the whole prompt in tokens, reads and writes included: it
-        decides the tier, of all tokens alike.
+        trace, those of the day apply on which prices were read. ``total_input`` is the whole prompt in tokens, reads
+        and writes included: it decides the tier, of all tokens alike.
         """
         if when is not None and not has_date(when):
             when = None
@@ -122,7 +123,7 @@ class PriceBook:
     def _look_up(self, provider: str, model: str, when: int | None, way: Way) -> object:
         """What to remember for a day: a card, ``None``, tiers, or HOURLY."""
         own = self._own.get(provider.strip().lower())
-        if own is not None and (card := own_card(own, model.rpartition("/")[2].lower(), when)) is not None:
+        if own is not None and (card := own_card(own, model, when)) is not None:
             return None if _context(*way) else card
         found = self._model(provider, model)
         if found is None:
@@ -145,18 +146,21 @@ class PriceBook:
             return ()
         owner, model = found
         context = _context(*way)
-        prices, open_questions = _resolve(model, when, context)
+        moment, timed = (self._read_until, False) if when is None else (when, True)
+        prices, open_questions = _resolve(model, moment, timed, context)
         factor = (1, 1)
         for question in open_questions:
-            modifier = self._modifier(owner, model.id, question, when)
+            modifier = self._modifier(owner, model.id, question, moment, timed)
             if modifier is not None:
                 factor = (factor[0] * modifier.numerator, factor[1] * modifier.denominator)
             elif question[0] != "region":  # no surcharge known for a region: none asked
                 return ()
         return _cards(prices, factor, model.storage)
 
-    def _modifier(self, provider: str, model: str, question: tuple[str, str], when: int | None) -> Modifier | None:
-        return next((m for m in self._modifiers if m.applies(provider, model, question, when)), None)
+    def _modifier(
+        self, provider: str, model: str, question: tuple[str, str], moment: int, timed: bool
+    ) -> Modifier | None:
+        return next((m for m in self._modifiers if m.applies(provider, model, question, moment, timed)), None)
 
 
 def _context(service_tier: str | None, speed: str | None, region: str | None) -> dict[str, str]:
@@ -173,13 +177,15 @@ def _context(service_tier: str | None, speed: str | None, region: str | None) ->
     return context
 
 
-def _resolve(model: PricedModel, when: int | None, context: dict[str, str]) -> tuple[Prices, list[tuple[str, str]]]:
+def _resolve(
+    model: PricedModel, moment: int, timed: bool, context: dict[str, str]
+) -> tuple[Prices, list[tuple[str, str]]]:
     """The prices at a time and for a way of processing, and those parts of the context that no price covers."""
-    standard = next((p for p in reversed(model.periods) if p.when.active(when)), model.periods[0]).prices
+    standard = next((p for p in reversed(model.periods) if p.when.active(moment, timed)), model.periods[0]).prices
     chosen: dict[str, object] = {}
     covered: set[str] = set()
     for variant in model.variants:
-        if not variant.when.active(when) or any(context.get(name) != value for name, value in variant.context):
+        if not variant.when.active(moment, timed) or any(context.get(name) != value for name, value in variant.context):
             continue
         covered.update(name for name, _ in variant.context)
         for name in Prices.__struct_fields__:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from agentsim.core.dates import start_of
 from agentsim.core.money import picodollars
 from agentsim.rules.prices.price_table import (
     Clause,
@@ -59,6 +60,7 @@ def compile_table(toml: str) -> PriceTable:
         providers=tuple(_provider(provider, additions) for provider in providers),
         modifiers=tuple(_modifier(entry) for entry in additions.get("modifier", ())),
         aliases={name: entry["provider"] for entry in additions.get("alias", ()) for name in entry["names"]},
+        read_until=start_of(additions["read_until"]),
     )
 
 

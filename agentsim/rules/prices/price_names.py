@@ -31,6 +31,13 @@ def spellings(name: str) -> Iterator[str]:
         yield dashed
 
 
+def model_names() -> frozenset[str]:
+    """The names of all models that the price table knows. Decodes all of it."""
+    from agentsim.rules.prices.price_store import load_table
+
+    return frozenset(model.id for provider in load_table().providers for model in MODELS.decode(provider.models))
+
+
 class Directory:
     """Finds models by name. Decodes a provider's models when they are first asked for, and keeps them."""
 

@@ -6,8 +6,8 @@ import re
 
 import msgspec
 
-DAY = 86_400 * 10**9
-"""Nanoseconds in a day."""
+from agentsim.core.dates import DAY
+from agentsim.rules.dated import within
 
 THURSDAY = 3
 """The weekday of the epoch."""
@@ -56,17 +56,20 @@ class When(msgspec.Struct, frozen=True, array_like=True):
     until_time: int | None = None
     weekdays: tuple[int, ...] = ()
 
-    def active(self, time: int | None) -> bool:
-        """Whether it applies at a time. At an unknown time only a price without an end and without hours does."""
-        if time is None:
-            return self.until_day is None and self.from_time is None
-        day, clock = divmod(time, DAY)
-        if self.since_day is not None and day < self.since_day:
-            return False
-        if self.until_day is not None and day >= self.until_day:
+    def active(self, moment: int, timed: bool) -> bool:
+        """Whether it applies at a moment (nanoseconds, UTC).
+
+        Where only the day is known (not ``timed``), a price of some hours does not.
+        """
+        since = None if self.since_day is None else self.since_day * DAY
+        until = None if self.until_day is None else self.until_day * DAY
+        if not within(moment, since, until):
             return False
         if self.from_time is None or self.until_time is None:
             return True
+        if not timed:
+            return False
+        day, clock = divmod(moment, DAY)
         if self.weekdays and (day + THURSDAY) % 7 not in self.weekdays:
             return False
         if self.until_time < self.from_time:  # past midnight
@@ -129,7 +132,7 @@ class Modifier(msgspec.Struct, frozen=True, array_like=True):
     except_models: tuple[str, ...] = ()
     when: When = ALWAYS
 
-    def applies(self, provider: str, model: str, context: tuple[str, str], time: int | None) -> bool:
+    def applies(self, provider: str, model: str, context: tuple[str, str], moment: int, timed: bool) -> bool:
         """Whether it concerns a request."""
         return (
             context[0] == self.context[0]
@@ -137,7 +140,7 @@ class Modifier(msgspec.Struct, frozen=True, array_like=True):
             and provider == self.provider
             and (not self.models or model in self.models)
             and model not in self.except_models
-            and self.when.active(time)
+            and self.when.active(moment, timed)
         )
 
 
@@ -158,6 +161,8 @@ class PriceTable(msgspec.Struct, frozen=True, array_like=True):
     modifiers: tuple[Modifier, ...]
     aliases: dict[str, str] = {}
     """Other names of providers, in lower case."""
+    read_until: int = 0
+    """The day on which its sources were read (nanoseconds): what is asked for where no time is known."""
 
 
 MODELS = msgspec.msgpack.Decoder(tuple[PricedModel, ...])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from agentsim.rules.dated import matches
+from agentsim.rules.prices.price_names import model_names
 from agentsim.rules.providers.rules_document import RulesFile, RulesFileError, RulesProblem
 from agentsim.rules.providers.rules_library import read_rules_file, with_rules
+from agentsim.rules.providers.rules_resolution import resolve
 
 
 def check_rules(path: str) -> tuple[RulesFile | None, tuple[RulesProblem, ...]]:
@@ -17,11 +20,42 @@ def check_rules(path: str) -> tuple[RulesFile | None, tuple[RulesProblem, ...]]:
         for model in _models(file):
             for marked in (False, True):
                 try:
-                    file.resolve(model, None, None, marked)
+                    resolve(file, model, None, None, marked)
                 except RulesFileError as error:
                     problems.append(_problem(path, str(error).removeprefix(f"{file.file}: ")))
                     break
     return file, tuple(dict.fromkeys(problems))
+
+
+def idle_patterns(file: RulesFile) -> tuple[RulesProblem, ...]:
+    """The patterns of a file that name no model known to anybody: a note, since a model may be newer than the lists."""
+    known = model_names()
+    return tuple(
+        RulesProblem(
+            file=file.file,
+            line=line,
+            key="models",
+            reason=f"{pattern!r} names no model that is known",
+            remedy="check the spelling; patterns are compared in whatever case",
+        )
+        for pattern, line in _patterns(file).items()
+        if not any(matches(pattern, name) for name in known)
+    )
+
+
+def _patterns(file: RulesFile) -> dict[str, int | None]:
+    found: dict[str, int | None] = {}
+    for table in (file.figures, file.marked, *file.profiles.values()):
+        for option in (*(one for options in table.rules.values() for one in options), *table.settings):
+            for pattern in option.models or ():
+                found.setdefault(pattern, option.line)
+    for option in file.like:
+        for pattern in option.models or ():
+            found.setdefault(pattern, option.line)
+    for price in file.prices:
+        for pattern in price.models or ():
+            found.setdefault(pattern, None)
+    return found
 
 
 def _models(file: RulesFile) -> list[str]:

@@ -11,8 +11,10 @@ from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
+from agentsim.core.dates import start_of
 from agentsim.core.money import picodollars
 from agentsim.core.toml_lines import Path, key_lines, line_of
+from agentsim.rules.dated import Dated
 from agentsim.rules.prices.own_prices import OwnPrice
 from agentsim.rules.prices.rate_card import RateCard
 from agentsim.rules.providers.provider_rules import ProviderRules
@@ -20,7 +22,7 @@ from agentsim.rules.providers.rules_document import (
     RULES,
     SECTIONS,
     AlternativeFigure,
-    Dated,
+    DatedFigure,
     FigureTable,
     RulesFile,
     RulesFileError,
@@ -28,10 +30,10 @@ from agentsim.rules.providers.rules_document import (
     Setting,
 )
 
-Table = TypeVar("Table", Dated, Setting)
+Table = TypeVar("Table", DatedFigure, Setting)
 
 
-class _Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Price(Dated, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[[price]]``: US dollars for a million tokens as text; ``storage`` for keeping them an hour."""
 
     fresh: str
@@ -41,9 +43,6 @@ class _Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     write_5m: str | None = None
     write_1h: str | None = None
     storage: str | None = None
-    models: tuple[str, ...] | None = None
-    from_: date | None = msgspec.field(default=None, name="from")
-    until: date | None = None
 
 
 PRICES = ("fresh", "output", "read", "write_5m", "write_1h", "storage")
@@ -105,9 +104,9 @@ class _Parser:
             for name, tables in self._mapping(data, "profiles").items()
             if isinstance(tables, dict) or self.say(("profiles", name), "not a table", "[[profiles.NAME.RULE]]")
         }
-        like = self._dated(data.get("like", []), ("like",), str, Dated)
+        like = self._dated(data.get("like", []), ("like",), str, DatedFigure)
         aliases = self._convert(data.get("aliases", []), tuple[str, ...], ("aliases",), "a list of names")
-        prices = self._prices(data.get("price", []))
+        prices = self._prices(data.get("price", []), read_until if type(read_until) is date else date.min)
         if self.problems:
             return None
         assert isinstance(read_until, date)
@@ -130,10 +129,10 @@ class _Parser:
         return False
 
     def _figures(self, data: dict[str, Any], at: Path, others: tuple[str, ...]) -> FigureTable:
-        rules: dict[str, tuple[Dated, ...]] = {}
+        rules: dict[str, tuple[DatedFigure, ...]] = {}
         for name, tables in data.items():
             if name in RULES:
-                rules[name] = self._dated(tables, (*at, name), _TYPES[name], Dated)
+                rules[name] = self._dated(tables, (*at, name), _TYPES[name], DatedFigure)
             elif name not in others:
                 near = get_close_matches(name, (*RULES, *others), 1)
                 remedy = f"did you mean {near[0]!r}?" if near else "see docs/providers.md for the rules"
@@ -141,7 +140,7 @@ class _Parser:
         settings = self._dated(data.get("settings", []), (*at, "settings"), SECTIONS, Setting)
         return FigureTable(rules=rules, settings=settings)
 
-    def _prices(self, tables: object) -> tuple[OwnPrice, ...]:
+    def _prices(self, tables: object, read_until: date) -> tuple[OwnPrice, ...]:
         if not isinstance(tables, list):
             self.say(("price",), "not a list of tables", "write [[price]]")
             return ()
@@ -154,7 +153,15 @@ class _Parser:
                 self.say(("price", i, "source"), "says nothing", "name the document and its date")
             values = {name: self._per_token(getattr(stated, name), ("price", i, name)) for name in PRICES}
             card = RateCard(**values)  # type: ignore[arg-type]
-            found.append(OwnPrice(card=card, models=stated.models, since=stated.from_, until=stated.until))
+            found.append(
+                OwnPrice(
+                    card=card,
+                    models=stated.models,
+                    from_=stated.from_,
+                    until=stated.until,
+                    read_until=start_of(read_until),
+                )
+            )
         return tuple(found)
 
     def _per_token(self, stated: str | None, at: Path) -> int | None:
@@ -203,7 +210,7 @@ class _Parser:
         result: Table = msgspec.structs.replace(found, value=value, alternatives=readings, line=line)
         return result
 
-    def _sources(self, found: Dated, at: Path, readings: tuple[AlternativeFigure, ...]) -> None:
+    def _sources(self, found: DatedFigure, at: Path, readings: tuple[AlternativeFigure, ...]) -> None:
         given = [((*at, "source"), found.source)]
         given += [((*at, "alternatives", i, "source"), reading.source) for i, reading in enumerate(readings)]
         for path, source in given:

@@ -16,6 +16,7 @@ from agentsim.rules.providers import rules_for
 from agentsim.rules.providers.rules_document import RulesFileError
 from agentsim.rules.providers.rules_file_check import check_rules
 from agentsim.rules.providers.rules_library import load_rules, read_rules_file, with_rules
+from agentsim.rules.providers.rules_resolution import resolve
 from agentsim.traces.readers.agentsim1 import write
 from tests.agentsim.prompts import prompt, request, session, texts
 
@@ -155,7 +156,7 @@ def test_files_that_refer_to_each_other_in_a_circle_are_told(tmp_path):
         )
     files = [read_rules_file(str(tmp_path / f"{name}.toml")) for name in ("one", "two")]
     with with_rules(*files), pytest.raises(RulesFileError, match="in a circle"):
-        load_rules("one").resolve("m", None)
+        resolve(load_rules("one"), "m", None)
 
 
 def test_a_check_tells_what_is_missing_though_each_figure_is_right(acme, tmp_path):

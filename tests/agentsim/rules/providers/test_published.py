@@ -80,11 +80,11 @@ openai     gpt-5.6-sol           ttl_unasked      "short"           high    30 m
 openai     gpt-5.6-sol           write_fee        "by_lifetime"     high    1.25 times
 openai     gpt-5.6-sol           usage            "inside"          high    input_tokens counts what was read
 openai     gpt-6.2-astra         matching         "breakpoint"      high    entries exist at breakpoints only
-gemini     gemini-3-flash        minimum          1024              low     2.5 Flash and 3 Flash
-gemini     gemini-2.5-flash      minimum          1024              low     2.5 Flash and 3 Flash
-gemini     gemini-2.5-pro        minimum          4096              low     the table for 2.5 Pro
-gemini     gemini-3-pro          minimum          4096              low     3.x, 3.6 to 3.8 Flash and 4
-gemini     gemini-3.8-flash      minimum          4096              low     3.x, 3.6 to 3.8 Flash and 4
+gemini     gemini-3-flash        minimum          4096              medium  the Gemini 3 family
+gemini     gemini-2.5-flash      minimum          2048              medium  the Gemini 2 family
+gemini     gemini-2.5-pro        minimum          2048              medium  the Gemini 2 family
+gemini     gemini-3-pro          minimum          4096              medium  the Gemini 3 family
+gemini     gemini-3.8-flash      minimum          6144              medium  implicit caching only
 gemini     gemini-4-argon        minimum          4096              low     3.x, 3.6 to 3.8 Flash and 4
 gemini     gemini-4-argon        ttl_short        86400             medium  within 24 hours of creation
 gemini     gemini-4-argon        refresh          "none"            medium  count from creation
@@ -164,8 +164,8 @@ openai     gpt-5.6-sol           lookback         50
 openai     gpt-5.6-sol           lookback_counts  own
 openai     gpt-5.6-sol           ttl_grace        0
 openai     gpt-5.6-sol           refresh          none
-gemini     gemini-3-pro          minimum          2048
-gemini     gemini-2.5-pro        minimum          2048
+gemini     gemini-3-pro          minimum          1024
+gemini     gemini-2.5-pro        minimum          4096
 gemini     gemini-4-argon        minimum          1024
 deepseek   deepseek-flash        quantum          64
 deepseek   deepseek-flash        minimum          64

@@ -19,8 +19,9 @@ from agentsim.engine.model_loading import Loaded
 from agentsim.engine.restore_costs import Restored, measure_restore
 from agentsim.engine.trace_tokens import DoesNotFit, How, PromptTokens, TokenWriter, page_prompt, writer_for
 from agentsim.engine.virtual_time import EngineProcess, VirtualClock
-from agentsim.rules.providers import bare_name, rules_for
+from agentsim.rules.providers import rules_for
 from agentsim.rules.providers.rules_library import load_rules
+from agentsim.rules.providers.rules_resolution import resolve
 
 if TYPE_CHECKING:
     import simpy
@@ -235,7 +236,7 @@ def _paged(session: Session, known: Sequence[tuple[Request, PromptTokens]], page
 def check_breakpoints(rules: str, model: str, when: int | None) -> None:
     """Raise NotForPages for a provider whose rules are not known, or are about no breakpoints."""
     try:
-        found = load_rules(rules).resolve(bare_name(model), when, None, True)
+        found = resolve(load_rules(rules), model, when, None, True)
     except ValueError as error:
         raise NotForPages(str(error)) from None
     if found.matching != "breakpoint":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import time
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,23 @@ SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+SECONDS_OF_PROCESSOR = 120
+"""What one test may use of the processor, unless a ``timeout`` mark says otherwise. Wall time says how busy the machine
+is; the limit on it in pyproject.toml is there for tests that hang."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Fail a test that used too much processor time."""
+    began = time.process_time()
+    yield
+    mark = item.get_closest_marker("timeout")
+    allowed = mark.args[0] if mark is not None and mark.args else SECONDS_OF_PROCESSOR
+    used = time.process_time() - began
+    if used > allowed:
+        pytest.fail(f"{used:.0f} s of processor time, {allowed} s are allowed")
+
 
 LOOPBACK = ("127.0.0.1", "::1")
 

@@ -158,20 +158,21 @@ def test_leaving_the_list_leaves_no_process(logs, monkeypatch, key):
     began = time.monotonic()
     process = asyncio.run(run())
     assert process.returncode is not None
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60  # it would gather for an hour
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks into /proc")
 def test_it_ends_with_an_app_that_was_killed(logs):
     """Even in the middle of a log that takes an hour."""
     busy = (
-        "from agentsim.tui.picker import apart; import time; apart.gather = lambda *a: time.sleep(3600); apart.work()"
+        "from agentsim.tui.picker import gather_process as it; import time; "
+        "it.gather = lambda *a: time.sleep(3600); it.work()"
     )
     code = (
         "import sys, threading, time\n"
-        "from agentsim.tui.picker import apart\n"
-        f"apart._START = 'import sys; sys.path[:] = sys.argv[1:]; {busy}'\n"
-        f"gathering = apart.Gathering([{logs!r}])\n"
+        "from agentsim.tui.picker import gather_process as it\n"
+        f"it._START = 'import sys; sys.path[:] = sys.argv[1:]; {busy}'\n"
+        f"gathering = it.Gathering([{logs!r}])\n"
         "threading.Thread(target=gathering.run, args=(lambda *a: True,), daemon=True).start()\n"
         "while gathering._process is None: time.sleep(0.01)\n"
         "time.sleep(0.5)\n"
@@ -185,7 +186,7 @@ def test_it_ends_with_an_app_that_was_killed(logs):
     app.kill()
     app.wait()
     app.stdout.close()
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while _runs(pid):
         assert time.monotonic() < end
         time.sleep(0.02)

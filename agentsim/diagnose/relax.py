@@ -21,19 +21,15 @@ from agentsim.core.session import Request, Session, Usage
 from agentsim.core.verdict import Kind, Prediction, Verdict
 from agentsim.diagnose.automatic_bodies import AutomaticJudge
 from agentsim.diagnose.diagnosis_totals import in_equivalents, price_of_loss
-from agentsim.diagnose.prompt_diff import cause_of, first_difference
 from agentsim.diagnose.relax_causes import CauseFinder
+from agentsim.diagnose.lost_reads import LossFinder, LostRead
 from agentsim.diagnose.relax_facts import CacheRead, NamedCause, RequestFacts, Words
-from agentsim.diagnose.relax_words import boundary_sentence
 from agentsim.diagnose.relaxation import Relaxation, find_relaxed
 from agentsim.diagnose.uncached_rows import is_served, uncached
 from agentsim.rules.prices import default_book
 
-_BLOCKS = {
-    "ttl": "its entry had expired",
-    "readability": "its entry was not readable yet",
-    "model": "another model was used",
-}
+LEAST_LOSS = 64
+"""Tokens; where the content changed, less than this is the inexactness of sizes, and no loss."""
 
 
 def judge_bodies(session: Session, provider: ModeledProvider | None = None) -> tuple[Verdict, ...]:
@@ -50,13 +46,16 @@ def judge_bodies(session: Session, provider: ModeledProvider | None = None) -> t
 class _Judge:
     def __init__(self, provider: ModeledProvider, session: Session) -> None:
         self._provider = provider
-        self._causes = CauseFinder(provider)
+        self._causes = CauseFinder(provider, self._tokens_of)
+        self._losses = LossFinder(self._causes, self._tokens_of)
         self._compacted = {event.before for event in session.events if event.kind == "compaction"}
         self._automatic = AutomaticJudge(frozenset(self._compacted))
         self._seen: dict[str, RequestFacts] = {}
         self._lanes: dict[str, RequestFacts] = {}
         self._sizes: dict[bytes, int] = {}
         """Sizes of entries inside prompts, once a request has reported to have read them; by digest."""
+        self._ends: dict[bytes, RequestFacts] = {}
+        """The last request whose last breakpoint ended a prefix; by its chained digest."""
         self._passed: dict[bytes, RequestFacts] = {}
         """The last request whose prompt forked at, or first reached, a prefix; by its chained digest."""
 
@@ -104,6 +103,9 @@ class _Judge:
         read = seen.usage.read
         if read == predicted:
             return CacheRead(read, predicted, True, hit, hit)
+        shown = self._shown_by(seen, read)
+        if shown is not None:
+            return CacheRead(read, predicted, True, hit, shown)
         if hit is not None and self._is_estimate(seen, hit) and 10 * abs(read - predicted) <= read:
             # No request ended there, so its size was only estimated; now it is known.
             self._sizes[hit.digest] = read
@@ -114,6 +116,23 @@ class _Judge:
         entry = self._entry_that_gives(seen, read)
         outlived = entry is not None and read > predicted and self._lives_by_the_end(seen, entry)
         return CacheRead(read, predicted, True, hit, entry, estimated=outlived)
+
+    def _shown_by(self, seen: RequestFacts, read: int) -> CacheEntry | None:
+        """The entry of another key whose reported size is what was read: the settings that differ are not in the key,
+        whatever the rules say, and from now on it is found."""
+        if not read:
+            return None
+        address, store = seen.asked.address, self._provider.store_of(seen.request)
+        for length in range(len(seen.prompt), 0, -1):
+            writer = self._ends.get(address.chain(length))
+            if writer is None or writer.warm_tokens != read or writer.request.model != seen.request.model:
+                continue
+            entry = writer.asked.address.space_at(length).entries.get(address.chain(length))
+            own = address.space_at(length)
+            if entry is not None and entry.space is not own and store.alive(entry, seen.now):
+                own.entries[entry.digest] = entry
+                return entry
+        return None
 
     def _outlived(self, seen: RequestFacts, read: int) -> CacheEntry | None:
         """An entry of the size read whose lifetime ended within the time of grace: it may be served or not."""
@@ -164,6 +183,7 @@ class _Judge:
 
     def _record(self, seen: RequestFacts, reading: CacheRead, shared: int, parent: RequestFacts | None) -> None:
         request, asked, prompt = seen.request, seen.asked, seen.prompt
+        self._causes.knows(request)
         self._provider.record(request, asked, seen.now, reading.entry)
         if asked.usable:
             seen.warm = asked.usable[-1].position + 1
@@ -171,6 +191,7 @@ class _Judge:
             known = usage.read is not None and usage.write is not None
             seen.warm_tokens = (usage.read or 0) + (usage.write or 0) if known else prompt.tokens_until(seen.warm)
             long = asked.usable[-1].ttl > asked.rules.ttl_short
+            self._ends[asked.address.chain(seen.warm)] = seen
             seen.had_long = long or (parent is not None and parent.had_long)
         for length in range(max(shared, 1), len(prompt) + 1):
             self._passed[prompt.chain(length)] = seen
@@ -189,23 +210,72 @@ class _Judge:
             return Verdict(request=request.id, kind="unreported", cause="AS910", evidence="proved")
         never = uncached(seen, modeled)
         if never is not None:
-            return never
+            vanished = None if parent is None else self._vanished(seen, parent, reading)
+            return vanished or never
         if parent is None:
             return self._beside(seen, None, "first", shared, sibling, reading)
-        common = parent.prompt.common_length(seen.prompt)
         warm, expected = parent.warm, min(parent.warm_tokens, seen.total)
+        if not warm:
+            return self._beside(seen, parent, "first", shared, sibling, reading)
+        common = parent.prompt.common_length(seen.prompt)
         if common == len(seen.prompt) and common < warm:
             return self._shorter(seen, parent, reading)
-        if not warm or reading.tokens >= expected:
-            return self._beside(seen, parent, "hit" if warm else "first", shared, sibling, reading)
-        if request.id in self._compacted:
+        if common >= warm and reading.tokens >= expected:
+            return self._whole(seen, parent, shared, sibling, reading)
+        if common >= warm:
+            return self._finish(seen, parent, self._losses.of_equal_content(seen, parent, reading), reading)
+        return self._after_a_change(seen, parent, common, shared, sibling, reading)
+
+    def _whole(
+        self,
+        seen: RequestFacts,
+        parent: RequestFacts,
+        shared: int,
+        sibling: RequestFacts | None,
+        reading: CacheRead,
+    ) -> Verdict:
+        """All that the request before left was read: no miss, whatever else changed."""
+        plain = self._plain(seen, parent, "hit", reading, expected=parent.warm_tokens)
+        if sibling is None or seen.request.model != sibling.request.model:
+            return plain
+        there = seen.prompt.tokens_until(shared)
+        if parent.request.lane != seen.request.lane:
+            return self._beside(seen, parent, "hit", shared, sibling, reading)
+        if reading.reported and reading.tokens > max(there + there // 100, reading.predicted):
+            return msgspec.structs.replace(plain, kind="extended", unlogged=reading.tokens - parent.warm_tokens)
+        return plain
+
+    def _vanished(self, seen: RequestFacts, parent: RequestFacts, reading: CacheRead) -> Verdict | None:
+        """A request that carries no breakpoint, after one that left something to be read."""
+        if not parent.warm or seen.asked.breakpoints or seen.asked.rejected is not None:
+            return None
+        found = self._losses.without_breakpoints(seen, parent)
+        return None if found is None else self._finish(seen, parent, found, reading)
+
+    def _after_a_change(
+        self,
+        seen: RequestFacts,
+        parent: RequestFacts,
+        common: int,
+        shared: int,
+        sibling: RequestFacts | None,
+        reading: CacheRead,
+    ) -> Verdict:
+        """The content is another one from a place on that had been kept."""
+        found = self._losses.of_changed_content(seen, parent, common, reading)
+        compacted = seen.request.id in self._compacted or found.summarised
+        if compacted and found.lost < max(1, seen.asked.rules.minimum):
             plain = self._plain(seen, parent, "compaction", reading, expected=reading.tokens)
             sentence = f"A summary took the place of the history; {reading.tokens:,} tokens in front of it were read."
             return msgspec.structs.replace(plain, cause="AS140", evidence="proved", established=(sentence,))
         origin = self._rewound_to(seen, parent, common, shared, sibling, reading)
         if origin is not None:
             return self._plain(seen, parent, "shorter", reading, expected=reading.tokens, compared=origin.request.id)
-        return self._lost(seen, parent, common, expected, reading)
+        if found.lost < LEAST_LOSS:
+            # What was cached and is gone was dropped; what is left of it was read.
+            kind: Kind = "shorter" if found.dropped else "hit"
+            return self._plain(seen, parent, kind, reading, expected=reading.tokens)
+        return self._finish(seen, parent, found, reading)
 
     def _shorter(self, seen: RequestFacts, parent: RequestFacts, reading: CacheRead) -> Verdict:
         """The prompt is a beginning of the one before: what can be expected is the longest entry left on it."""
@@ -243,17 +313,15 @@ class _Judge:
         sibling: RequestFacts | None,
         reading: CacheRead,
     ) -> Verdict:
-        """All that the lane left behind was read. Was there more, in a request of another lane or without a
-        breakpoint?"""
+        """Nothing was left behind by the lane itself. Was there more, in a request of another lane?"""
         plain = self._plain(seen, parent, kind, reading, expected=None if parent is None else parent.warm_tokens)
-        if sibling is None or seen.request.model != sibling.request.model:
+        if sibling is None or sibling is parent or seen.request.model != sibling.request.model:
             return plain
         length = reading.length_in(seen.prompt)
         there = seen.prompt.tokens_until(shared)
-        if kind == "hit" and reading.reported and reading.tokens > max(there + there // 100, reading.predicted):
-            unlogged = reading.tokens - (0 if parent is None else parent.warm_tokens)
-            return msgspec.structs.replace(plain, kind="extended", unlogged=unlogged)
         lost = there - seen.prompt.tokens_until(length)
+        if sibling.warm < shared:
+            return plain  # nobody kept what they share
         if shared <= length or lost < seen.asked.rules.minimum or reading.tokens >= there:
             return plain
         if shared < seen.prompt.section_end("tools"):
@@ -272,66 +340,20 @@ class _Judge:
             parent,
         )
 
-    def _lost(
-        self, seen: RequestFacts, parent: RequestFacts, common: int, expected: int, reading: CacheRead
-    ) -> Verdict:
-        words = Words()
-        if common >= parent.warm:
-            relaxed = self._causes.relax(seen, parent, parent.warm)
-            if relaxed is None:
-                found = self._causes.unexplained(seen, parent, reading, words)
-            else:
-                found = self._causes.named(seen, parent, relaxed, parent.warm, words)
-            return self._finish(seen, parent, found, words, expected, reading)
-        place = first_difference(parent.prompt, seen.prompt)
-        assert place is not None
-        code = cause_of(place, parent.prompt, seen.prompt)
-        front = seen.prompt.tokens_until(common)
-        if _is_marker_on_tail(parent, seen, common):
-            code, expected = "AS306", max(front, reading.tokens)
-            if expected - reading.tokens < seen.asked.rules.minimum:
-                return self._plain(seen, parent, "hit", reading, expected=expected)
-        words.established.append(boundary_sentence(seen.prompt, common, front))
-        found = NamedCause(code, "proved", (), place)
-        unserved = 0 if code == "AS306" else min(front, expected) - reading.tokens
-        blocked = self._causes.blocked(seen, parent)
-        if blocked and unserved > expected - front:
-            # The change is the lesser part, and without it the read would have been lost all the same.
-            relaxed = self._causes.relax(seen, parent, common)
-            if relaxed is not None:
-                found = self._causes.named(seen, parent, relaxed, common, words)
-                found = found._replace(alternatives=(*found.alternatives, code), place=place)
-                return self._finish(seen, parent, found, words, expected, reading)
-        if unserved > 0:
-            words.established.append(f"Of the equal front, {unserved:,} tokens were not read either.")
-        also = tuple(self._causes.code(relaxation, seen, parent) for relaxation in blocked)
-        if also:
-            reasons = " and ".join(_BLOCKS.get(one.rule, f"{one.name} differs") for one in blocked)
-            words.established.append(f"Equal content would not have been read either: {reasons}.")
-        found = NamedCause(code, "proved", also, place)
-        return self._finish(seen, parent, found, words, expected, reading)
-
-    def _finish(
-        self,
-        seen: RequestFacts,
-        parent: RequestFacts,
-        found: NamedCause,
-        words: Words,
-        expected: int,
-        reading: CacheRead,
-    ) -> Verdict:
+    def _finish(self, seen: RequestFacts, parent: RequestFacts, found: LostRead, reading: CacheRead) -> Verdict:
         before = parent.verdict
+        words, expected = found.words, reading.tokens + found.lost
+        kind: Kind = "miss"
         if before is not None and before.kind == "miss" and reading.tokens >= (before.expected or 0) > 0:
-            lost = expected - reading.tokens
             words.established.insert(
                 0,
-                f"An entry from before request {before.request} is read again; {lost:,} tokens that request wrote are "
-                "kept under another key or behind another history. That is its loss, not a new one.",
+                f"An entry from before request {before.request} is read again; {found.lost:,} tokens that request "
+                "wrote are kept under another key or behind another history.",
             )
-            kind: Kind = "recovered"
-        else:
-            kind = "miss"
-        verdict = self._miss(seen, parent, found, words, expected, reading, parent)
+            if not found.moved:
+                words.established[0] += " That is its loss, not a new one."
+                kind = "recovered"
+        verdict = self._miss(seen, parent, found.named, words, expected, reading, parent)
         return verdict if kind == "miss" else msgspec.structs.replace(verdict, kind=kind)
 
     def _miss(
@@ -386,16 +408,6 @@ class _Judge:
             prediction=prediction,
             compared_with=compared or (None if reference is None else reference.request.id),
         )
-
-
-def _is_marker_on_tail(parent: RequestFacts, seen: RequestFacts, common: int) -> bool:
-    """True when both prompts end with a marked block of their own, and are equal in front of it."""
-    return (
-        len(parent.prompt) == len(seen.prompt) == common + 1
-        and seen.prompt[common].section == "messages"
-        and any(marker.position == common for marker in parent.asked.breakpoints)
-        and any(marker.position == common for marker in seen.asked.breakpoints)
-    )
 
 
 def _price(request: Request, usage: Usage, lost: int) -> tuple[int | None, int | None]:

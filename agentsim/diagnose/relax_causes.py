@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from agentsim.cache.entry_store import CacheEntry
 from agentsim.cache.modeled_provider import SECOND, ModeledProvider
+from agentsim.core.session import Request
 from agentsim.core.verdict import Divergence, Evidence
 from agentsim.diagnose.host_change import host_changed
 from agentsim.diagnose.prompt_diff import shape_difference
@@ -20,8 +24,10 @@ _RULE_NAMES = {"shape": "shape_in_key", "thinking": "thinking", "lookback": "loo
 class CauseFinder:
     """Asks a model, as it stands when a request arrives, what would have been read under other rules."""
 
-    def __init__(self, provider: ModeledProvider) -> None:
+    def __init__(self, provider: ModeledProvider, tokens_of: Callable[[RequestFacts, CacheEntry | None], int]) -> None:
         self._provider = provider
+        self._tokens_of = tokens_of
+        self._host_of: dict[str, str | None] = {}
 
     def relax(self, seen: RequestFacts, reference: RequestFacts, target: int) -> Relaxed | None:
         """The smallest set of rules whose relaxation restores the read up to ``target`` blocks."""
@@ -43,6 +49,17 @@ class CauseFinder:
         if not kept:
             candidates.append(Relaxation(rule))
         return smallest(self.question(seen, target, reference, rule), candidates)
+
+    def relax_to(self, seen: RequestFacts, reference: RequestFacts, target: int) -> Relaxed | None:
+        """The smallest set of rules whose relaxation lets an entry of ``target`` blocks be read that is really there."""
+        if not target:
+            return None
+        candidates = [Relaxation("ttl"), Relaxation("lookback"), Relaxation("readability")]
+        for name, _, _ in differing_settings(reference.request, seen.request, seen.asked.rules):
+            candidates.append(Relaxation("setting", name))
+        if reference.request.model != seen.request.model:
+            candidates.append(Relaxation("model"))
+        return smallest(self.question(seen, target), candidates)
 
     def question(
         self, seen: RequestFacts, target: int, reference: RequestFacts | None = None, supposed_by: Rule = "marker"
@@ -78,48 +95,99 @@ class CauseFinder:
             place = shape_difference(reference.prompt, seen.prompt)
         return NamedCause(codes[0], evidence, tuple(codes[1:]), place)
 
-    def unexplained(self, seen: RequestFacts, parent: RequestFacts, reading: CacheRead, words: Words) -> NamedCause:
-        """The model says that more should have been read. What could make it wrong, strongest first."""
-        rules, request = seen.asked.rules, seen.request
-        hit = reading.model_hit
-        if request.provider != parent.request.provider:
+    def unexplained(
+        self, seen: RequestFacts, parent: RequestFacts, reading: CacheRead, words: Words, *, equal: bool = True
+    ) -> NamedCause:
+        """The rules do not account for the read. What does so to the token, and else what stays possible, likeliest
+        first. ``equal``: the content is that of the request before, and longer."""
+        rules, request, before = seen.asked.rules, seen.request, parent.request
+        same = " The content is the same." if equal else ""
+        if request.provider != before.provider:
             words.established.append(
-                f"Request {parent.request.id} went to {parent.request.provider} and this one to {request.provider}; "
-                "each has a cache of its own. The content is the same."
+                f"Request {before.id} went to {before.provider} and this one to {request.provider}; "
+                f"each has a cache of its own.{same}"
             )
             return NamedCause("AS503", "proved")
-        before = parent.request
         moved = host_changed(request.provider, request.model, (before.host, parent.now), (request.host, seen.now))
         if moved:
-            words.established += [*moved, "The content is the same."]
-            return NamedCause("AS503", "proved")
+            words.established += [*moved, *([same.strip()] if equal else [])]
+            there = self._longest(seen, lambda entry: self._host_of.get(entry.owner) == request.host)
+            if _near(self._size(seen, there), reading.tokens):
+                return NamedCause("AS503", "proved")
+        front = "The prompt repeats that of" if equal else "By what it repeats of"
         words.established.append(
-            f"The prompt repeats that of request {parent.request.id}, and by the rules {reading.predicted:,} tokens "
+            f"{front} request {before.id}, and by the rules {reading.predicted:,} tokens "
             f"could be read; {reading.tokens:,} were."
+            if equal
+            else f"{front} request {before.id} and by the rules {reading.predicted:,} tokens could be read; "
+            f"{reading.tokens:,} were: the change alone does not explain that."
         )
-        if hit is not None and seen.now < hit.readable + rules.readable_doubt * SECOND:
-            words.established.append(
-                f"It was sent within {rules.readable_doubt} s after the response that wrote the entry had begun; at "
-                "that time such requests often found it not readable yet."
-            )
-            words.to_check.append("Send the second request a little later and compare.")
-            return NamedCause("AS501", "implied", (), None)
-        changed = differing_settings(parent.request, request, None)
+        codes: list[str] = ["AS503"]
+        doubt = seen.now - rules.readable_doubt * SECOND
+        young = self._longest(seen, lambda entry: entry.readable > doubt)
+        if young is not None and reading.model_hit is not None:
+            old = self._longest(seen, lambda entry: entry.readable <= doubt)
+            if _near(self._size(seen, old), reading.tokens):
+                words.established.append(
+                    f"It was sent within {rules.readable_doubt} s after the response that wrote the entry had begun; "
+                    "at that time such requests often found it not readable yet."
+                )
+                words.to_check.append("Send the second request a little later and compare.")
+                return NamedCause("AS501", "implied", ("AS503",), None)
+            codes.insert(0, "AS501")
+        changed = differing_settings(before, request, rules, unknown=True)
         if changed:
             names = ", ".join(name for name, _, _ in changed)
             words.established.append(f"Between the two requests changed: {names}.")
             words.to_check.append(
                 "Which sections this setting re-keys for this model; the documentation leaves it open."
             )
-            codes = tuple(dict.fromkeys(SETTING_CAUSES.get(name, "AS407") for name, _, _ in changed))
-            return NamedCause(codes[0], "implied", codes[1:], None)
+            found = tuple(dict.fromkeys(SETTING_CAUSES.get(name, "AS407") for name, _, _ in changed))
+            section = self._reached(seen, reading.tokens)
+            if section is not None:
+                words.established.append(
+                    f"The read ends with {section}: by the rules more of the head stays readable, and it was not read."
+                )
+                return NamedCause(found[0], "implied", (*found[1:], *codes), None)
+            codes += found
         place = shape_difference(parent.prompt, seen.prompt)
         if place is not None:
             words.established.append("A message is written in another way: as a string, or as a list of one block.")
             words.to_check.append("Whether this model's cache tells the two apart.")
-            return NamedCause("AS127", "implied", ("AS503",), place)
+            if not changed:
+                return NamedCause("AS127", "implied", tuple(codes), place)
+            codes.append("AS127")
+        lifetime = (parent.asked.usable[-1].ttl if parent.asked.usable else rules.ttl_short) * SECOND
+        if 2 * (seen.now - parent.asked.used) > lifetime:
+            codes.append(self.expiry_code(parent))
         words.to_check.append("Whether the entry was evicted early, or the request reached another cache.")
-        return NamedCause("AS902" if reading.tokens == 0 else "AS901", "unexplained", ("AS503",), None)
+        return NamedCause("AS902" if reading.tokens == 0 else "AS901", "unexplained", tuple(codes), None)
+
+    def knows(self, request: Request) -> None:
+        """Remember which host answered a request."""
+        self._host_of[request.id] = request.host
+
+    def _longest(self, seen: RequestFacts, wanted: Callable[[CacheEntry], bool]) -> CacheEntry | None:
+        """The longest entry on the prompt's chain that is alive, in the key of the request, and as wanted."""
+        address, store = seen.asked.address, self._provider.store_of(seen.request)
+        for length in range(len(seen.prompt), 0, -1):
+            entry = address.space_at(length).entries.get(address.chain(length))
+            if entry is not None and store.alive(entry, seen.now) and wanted(entry):
+                return entry
+        return None
+
+    def _size(self, seen: RequestFacts, entry: CacheEntry | None) -> int:
+        return 0 if entry is None else self._tokens_of(seen, entry)
+
+    def _reached(self, seen: RequestFacts, read: int) -> str | None:
+        """The section at whose end a read stopped; ``None`` where it stopped elsewhere, or nothing was read."""
+        if not read:
+            return None
+        for section, name in (("tools", "the tools"), ("system", "the system text")):
+            end = seen.prompt.tokens_until(seen.prompt.section_end(section))  # type: ignore[arg-type]
+            if abs(end - read) * 10 <= read:
+                return name
+        return None
 
     def expiry_code(self, reference: RequestFacts) -> str:
         """Which lifetime ended: five minutes, an hour, another one, or a short one where it had been a long one."""
@@ -151,3 +219,8 @@ class CauseFinder:
         if relaxation.rule == "lookback" and is_unmarked(seen, reference.warm):
             return "AS302"
         return self.expiry_code(reference) if relaxation.rule == "ttl" else code
+
+
+def _near(predicted: int, read: int) -> bool:
+    """Whether a predicted read is the one that was reported, as far as sizes are known."""
+    return abs(predicted - read) * 100 <= read

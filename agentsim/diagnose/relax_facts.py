@@ -100,17 +100,18 @@ SETTING_CAUSES = {
 
 
 def differing_settings(
-    old: Request, new: Request, rules: ProviderRules | None
+    old: Request, new: Request, rules: ProviderRules, *, unknown: bool = False
 ) -> list[tuple[str, str | None, str | None]]:
-    """Settings that differ, with both values. With ``rules``, only where the difference re-keys something."""
+    """Settings that differ by the rules and re-key something, with both values; with ``unknown`` also those of which
+    the rules say nothing. A value that is the same as none is no difference."""
     before, after = dict(old.settings), dict(new.settings)
-    names = dict.fromkeys((*before, *after))
-    if rules is None:
-        return [(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)]
     found = []
     for rule in rules.settings:
-        one, two = before.get(rule.name), after.get(rule.name)
+        one, two = before.pop(rule.name, None), after.pop(rule.name, None)
         keyed = [None if value in rule.same_as_absent else value for value in (one, two)]
         if keyed[0] != keyed[1] and rule.sections:
             found.append((rule.name, one, two))
+    if unknown:
+        names = dict.fromkeys((*before, *after))
+        found += [(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)]
     return found

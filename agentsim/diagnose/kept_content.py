@@ -1,0 +1,72 @@
+"""What was cached of a prompt and is still in the next one: the most that a change of content can have lost.
+
+Blocks count where they are found again, in front of the first difference or behind it. Of a block that was edited the
+text in front of the edit and behind it counts, where texts are known: without the edit it would have been read.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from agentsim.core.prompt import Block, Prompt
+from agentsim.diagnose.text_edits import common_prefix, common_suffix
+
+_SAME_TO_A_READER = frozenset({"volatile", "whitespace", "key_order", "shape"})
+"""Changes that leave a block what it was to whoever reads it: without them all of it would have been read."""
+
+
+class UnreadContent(msgspec.Struct, frozen=True, gc=False):
+    """Tokens of what one prompt cached, that the next one has too and did not read: ``front`` in front of the first
+    difference, ``behind`` in whole blocks behind it, ``edited`` the unchanged text of the block that was edited there.
+    """
+
+    front: int
+    behind: int = 0
+    edited: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """All that could have been read, had the content stood where it was."""
+        return self.front + self.behind + self.edited
+
+
+def unread_content(
+    old: Prompt, warm: int, new: Prompt, common: int, read: int, change: str | None = None
+) -> UnreadContent:
+    """What a request that read ``read`` tokens had to send again of the first ``warm`` blocks of the prompt before.
+
+    The first ``common`` blocks of both are equal. ``change`` is how the block at the first difference was changed,
+    where that is known.
+    """
+    if common >= warm:
+        return UnreadContent(max(0, old.tokens_until(warm) - read))
+    cached: dict[bytes, list[int]] = {}
+    for at in range(warm - 1, common - 1, -1):
+        cached.setdefault(old[at].digest, []).append(old[at].tokens or 0)
+    behind, first_is_new = 0, False
+    for at in range(common, len(new)):
+        sizes = cached.get(new[at].digest)
+        if sizes:
+            behind += min(sizes.pop(), max(0, new.tokens_until(at + 1) - read))
+        elif at == common:
+            first_is_new = True
+    edited = 0
+    if first_is_new and cached[old[common].digest] and old[common].digest != new[common].digest:
+        edited = min(_unchanged(old[common], new[common], change), max(0, new.tokens_until(common + 1) - read))
+    return UnreadContent(max(0, old.tokens_until(common) - read), behind, edited)
+
+
+def _unchanged(old: Block, new: Block, change: str | None) -> int:
+    """Tokens of a block that its edited form still has at its beginning and its end."""
+    tokens = old.tokens or 0
+    if old.section != new.section or old.kind != new.kind or old.role != new.role or old.name != new.name:
+        return 0
+    if change in _SAME_TO_A_READER:
+        return tokens
+    if old.text is None or new.text is None or not old.text:
+        return 0
+    front = common_prefix(old.text, new.text)
+    back = common_suffix(old.text, new.text, min(len(old.text), len(new.text)) - front)
+    same = front + back
+    # The frame of a block (its kind, its role) is the same in any two: so little text is no text kept.
+    return tokens * same // len(old.text) if 2 * same > len(old.text) else 0

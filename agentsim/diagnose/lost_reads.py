@@ -1,0 +1,220 @@
+"""Splits a lost read by its causes: what another content lost, what the rules did not serve, and what nothing explains.
+
+Each part has its size: what would be read with this content and every rule off, what is read by the rules, and what
+was read. A cause is proved only where the read that it predicts is the one that was reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from agentsim.cache.entry_store import CacheEntry
+from agentsim.core.prompt import Prompt
+from agentsim.core.verdict import Divergence
+from agentsim.diagnose.kept_content import UnreadContent, unread_content
+from agentsim.diagnose.prompt_diff import address, cause_of, first_difference
+from agentsim.diagnose.relax_causes import CauseFinder
+from agentsim.diagnose.relax_facts import CacheRead, NamedCause, RequestFacts, Words
+from agentsim.diagnose.relax_words import boundary_sentence
+from agentsim.diagnose.relaxation import Relaxation, Relaxed, find_relaxed
+
+_REPLACED_BLOCKS = 4
+
+_BLOCKS = {
+    "ttl": "its entry had expired",
+    "readability": "its entry was not readable yet",
+    "model": "another model was used",
+}
+
+
+class LostRead(msgspec.Struct, frozen=True):
+    """A lost read with its cause. ``moved`` tokens stand behind the first difference; ``dropped`` says that content
+    was left out and none put in its place, ``summarised`` that something shorter replaced the history."""
+
+    named: NamedCause
+    words: Words
+    lost: int
+    moved: int = 0
+    dropped: bool = False
+    summarised: bool = False
+
+
+class LossFinder:
+    """Finds how much a request lost compared with the one before it in its lane, and to what."""
+
+    def __init__(self, causes: CauseFinder, tokens_of: Callable[[RequestFacts, CacheEntry | None], int]) -> None:
+        self._causes = causes
+        self._tokens_of = tokens_of
+
+    def of_equal_content(self, seen: RequestFacts, parent: RequestFacts, reading: CacheRead) -> LostRead:
+        """All that the request before had kept is repeated, and was not read."""
+        words = Words()
+        lost = min(parent.warm_tokens, seen.total) - reading.tokens
+        relaxed = None
+        if _agrees(reading):
+            relaxed = self._causes.relax(seen, parent, parent.warm)
+        if relaxed is None:
+            named = self._causes.unexplained(seen, parent, reading, words)
+        else:
+            named = self._causes.named(seen, parent, relaxed, parent.warm, words)
+        return LostRead(named, words, lost)
+
+    def without_breakpoints(self, seen: RequestFacts, parent: RequestFacts) -> LostRead | None:
+        """The request carries no breakpoint, so that nothing was looked up; ``None`` where nothing was there."""
+        common = parent.prompt.common_length(seen.prompt)
+        unread = unread_content(parent.prompt, parent.warm, seen.prompt, common, 0)
+        if not unread.tokens:
+            return None
+        words = Words()
+        words.established.append(
+            f"No breakpoint anywhere among {len(seen.prompt)} blocks; request {parent.request.id} had "
+            f"{len(parent.asked.breakpoints)}. What it kept was not looked up."
+        )
+        words.fix = "Send the breakpoints with every request of the conversation, this one too."
+        also = tuple(self._causes.code(one, seen, parent) for one in self._causes.blocked(seen, parent))
+        return LostRead(NamedCause("AS305", "proved", also), words, min(unread.tokens, parent.warm_tokens, seen.total))
+
+    def of_changed_content(
+        self, seen: RequestFacts, parent: RequestFacts, common: int, reading: CacheRead
+    ) -> LostRead:
+        """The content differs in front of where the request before had kept it."""
+        old, new, words = parent.prompt, seen.prompt, Words()
+        place = first_difference(old, new)
+        assert place is not None
+        unread = unread_content(old, parent.warm, new, common, reading.tokens, place.change)
+        spent = max(0, seen.total - reading.tokens)
+        lost = min(unread.tokens, spent, max(0, parent.warm_tokens))
+        summarised = _replaced(common, parent, seen)
+        code = "AS131" if summarised else _volatile_end(parent, seen, common) or cause_of(place, old, new)
+        blocked = self._causes.blocked(seen, parent)
+        everything = (*blocked, Relaxation("ttl"), Relaxation("readability"))
+        best = find_relaxed(self._causes.question(seen, 1), tuple(dict.fromkeys(everything)))
+        reachable = self._tokens_of(seen, best)
+        words.established.append(boundary_sentence(new, common, new.tokens_until(common)))
+        unserved = max(0, reachable - reading.tokens)
+        named = self._weighed(seen, parent, place, code, blocked, best, unserved, lost, reading, words)
+        self._say_more(seen, parent, common, unread, best, summarised, reading, words)
+        dropped = not unread.behind and not unread.edited
+        if dropped and not unserved and code not in ("AS306", "AS123"):
+            # What stands in front of the difference and was not read had no entry of its own: that is a rewind.
+            marked = common > 0 and any(marker.position + 1 == common for marker in parent.asked.usable)
+            if _ends_differ(parent, seen, common) and not marked:
+                lost = 0
+        return LostRead(named, words, lost, unread.behind, dropped, summarised)
+
+    def _weighed(
+        self,
+        seen: RequestFacts,
+        parent: RequestFacts,
+        place: Divergence,
+        code: str,
+        blocked: Relaxed,
+        best: CacheEntry | None,
+        unserved: int,
+        lost: int,
+        reading: CacheRead,
+        words: Words,
+    ) -> NamedCause:
+        """The cause of the larger part, with what it rests on; the others are named beside it."""
+        also = tuple(self._causes.code(relaxation, seen, parent) for relaxation in blocked)
+        reasons = " and ".join(_BLOCKS.get(one.rule, f"{one.name} differs") for one in blocked)
+        near = abs(reading.tokens - self._tokens_of(seen, best)) * 100 <= reading.tokens
+        if near or (best is None and not reading.tokens):
+            # With all rules off it would have read the same: the content alone explains it.
+            if also:
+                words.established.append(f"Equal content would not have been read either: {reasons}.")
+            return NamedCause(code, "proved", also, place)
+        if _agrees(reading):
+            relaxed = self._causes.relax_to(seen, parent, 0 if best is None else best.length) or blocked
+            if relaxed and unserved * 2 > lost:
+                length = parent.warm if best is None else best.length
+                named = self._causes.named(seen, parent, relaxed, length, words)
+                words.established.append(
+                    f"That lost {unserved:,} tokens; the change of content lost the other {lost - unserved:,}."
+                )
+                return NamedCause(named.cause, named.evidence, (*named.alternatives, code), place)
+            if relaxed:
+                words.established.append(
+                    f"Of the loss {unserved:,} tokens stand in front of the change: "
+                    f"{reasons or 'the rules do not serve them'}."
+                )
+            return NamedCause(code, "proved", also, place)
+        front = seen.prompt.tokens_until(place.block) if place.block is not None else 0
+        if reading.tokens > reading.predicted and abs(front - reading.tokens) * 50 <= front:
+            words.established.append("All of it was read, from an entry that no logged request wrote.")
+            return NamedCause(code, "implied", also, place)
+        found = self._causes.unexplained(seen, parent, reading, words, equal=False)
+        if found.evidence == "proved":
+            return NamedCause(found.cause, "proved", (code, *also), place)
+        others = (*found.alternatives, code) if not reading.tokens else (code, *found.alternatives)
+        return NamedCause(found.cause, found.evidence, (*others, *also), place)
+
+    def _say_more(
+        self,
+        seen: RequestFacts,
+        parent: RequestFacts,
+        common: int,
+        unread: UnreadContent,
+        best: CacheEntry | None,
+        summarised: bool,
+        reading: CacheRead,
+        words: Words,
+    ) -> None:
+        """Where content that was cached stands now, and what would have kept it readable."""
+        if unread.front >= seen.asked.rules.minimum and best is not None and best.length < common:
+            words.established.append(
+                f"Of the equal front {unread.front:,} tokens were not read: no entry ends between "
+                f"{address(seen.prompt[best.length - 1])} and the difference."
+            )
+        if summarised and unread.behind:
+            words.established.append(
+                f"A summary took the place of the history, and {unread.behind:,} tokens stand behind it word for word "
+                "as they were sent before: only their place makes them new."
+            )
+            words.fix = "Put what stays the same in front of the summary, with a breakpoint at its end."
+
+
+def _agrees(reading: CacheRead) -> bool:
+    return not reading.reported or reading.tokens == reading.predicted or reading.estimated
+
+
+def _replaced(common: int, parent: RequestFacts, seen: RequestFacts) -> bool:
+    """True when something shorter stands where a long history was, of which no answer is left."""
+    old, new = parent.prompt, seen.prompt
+    if common >= len(new) or old[common].section != "messages" or seen.total >= parent.total:
+        return False
+    left = {new[at].digest for at in range(common, len(new))}
+    rest = [old[at] for at in range(common, len(old))]
+    gone = [block for block in rest if block.digest not in left]
+    if len(gone) < _REPLACED_BLOCKS or any(block.role == "assistant" and block.digest in left for block in rest):
+        return False
+    known = {block.digest for block in rest}
+    return any(block.role != "assistant" and block.kind == "text" and block.digest not in known for block in _rest(new, common))
+
+
+def _rest(prompt: Prompt, begin: int) -> list:  # type: ignore[type-arg]
+    return [prompt[at] for at in range(begin, len(prompt))]
+
+
+def _volatile_end(parent: RequestFacts, seen: RequestFacts, common: int) -> str | None:
+    """AS306 where both prompts mark a last block of their own, and what stood in front of it is repeated."""
+    old, new = parent.prompt, seen.prompt
+    if common != parent.warm - 1 or old[common].section != "messages" or old[common].role == "assistant":
+        return None
+    ends = seen.asked.breakpoints and seen.asked.breakpoints[-1].position
+    if not seen.asked.breakpoints or not any(marker.position == common for marker in parent.asked.breakpoints):
+        return None
+    if len(new) == common + 1 and len(old) == common + 1:
+        return "AS306" if ends == common else None
+    return None
+
+
+def _ends_differ(parent: RequestFacts, seen: RequestFacts, common: int) -> bool:
+    """True when an answer of the old prompt is not in the new one any more: the conversation went back."""
+    left = {seen.prompt[at].digest for at in range(common, len(seen.prompt))}
+    old = parent.prompt
+    return any(
+        old[at].role == "assistant" and old[at].digest not in left for at in range(common, len(old))
+    ) or len(seen.prompt) <= len(old)

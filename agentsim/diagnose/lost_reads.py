@@ -58,7 +58,7 @@ class LossFinder:
         if relaxed is None:
             named = self._causes.unexplained(seen, parent, reading, words)
         else:
-            named = self._causes.named(seen, parent, relaxed, parent.warm, words)
+            named = self._causes.named(seen, parent, relaxed, parent.warm, words, reading.tokens)
         return LostRead(named, words, lost)
 
     def without_breakpoints(self, seen: RequestFacts, parent: RequestFacts) -> LostRead | None:
@@ -76,9 +76,7 @@ class LossFinder:
         also = tuple(self._causes.code(one, seen, parent) for one in self._causes.blocked(seen, parent))
         return LostRead(NamedCause("AS305", "proved", also), words, min(unread.tokens, parent.warm_tokens, seen.total))
 
-    def of_changed_content(
-        self, seen: RequestFacts, parent: RequestFacts, common: int, reading: CacheRead
-    ) -> LostRead:
+    def of_changed_content(self, seen: RequestFacts, parent: RequestFacts, common: int, reading: CacheRead) -> LostRead:
         """The content differs in front of where the request before had kept it."""
         old, new, words = parent.prompt, seen.prompt, Words()
         place = first_difference(old, new)
@@ -130,7 +128,7 @@ class LossFinder:
             relaxed = self._causes.relax_to(seen, parent, 0 if best is None else best.length) or blocked
             if relaxed and unserved * 2 > lost:
                 length = parent.warm if best is None else best.length
-                named = self._causes.named(seen, parent, relaxed, length, words)
+                named = self._causes.named(seen, parent, relaxed, length, words, reading.tokens)
                 words.established.append(
                     f"That lost {unserved:,} tokens; the change of content lost the other {lost - unserved:,}."
                 )
@@ -191,7 +189,9 @@ def _replaced(common: int, parent: RequestFacts, seen: RequestFacts) -> bool:
     if len(gone) < _REPLACED_BLOCKS or any(block.role == "assistant" and block.digest in left for block in rest):
         return False
     known = {block.digest for block in rest}
-    return any(block.role != "assistant" and block.kind == "text" and block.digest not in known for block in _rest(new, common))
+    return any(
+        block.role != "assistant" and block.kind == "text" and block.digest not in known for block in _rest(new, common)
+    )
 
 
 def _rest(prompt: Prompt, begin: int) -> list:  # type: ignore[type-arg]
@@ -215,6 +215,6 @@ def _ends_differ(parent: RequestFacts, seen: RequestFacts, common: int) -> bool:
     """True when an answer of the old prompt is not in the new one any more: the conversation went back."""
     left = {seen.prompt[at].digest for at in range(common, len(seen.prompt))}
     old = parent.prompt
-    return any(
-        old[at].role == "assistant" and old[at].digest not in left for at in range(common, len(old))
-    ) or len(seen.prompt) <= len(old)
+    return any(old[at].role == "assistant" and old[at].digest not in left for at in range(common, len(old))) or len(
+        seen.prompt
+    ) <= len(old)

@@ -12,10 +12,13 @@ from agentsim.diagnose.host_change import host_changed
 from agentsim.diagnose.prompt_diff import shape_difference
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, CacheRead, NamedCause, RequestFacts, Words, differing_settings
 from agentsim.diagnose.relax_words import code_of, explain, is_unmarked, order_of
-from agentsim.diagnose.relaxation import Relaxation, Relaxed, RelaxedLookup, Rule, smallest
+from agentsim.diagnose.relaxation import Relaxation, Relaxed, RelaxedLookup, Rule, find_relaxed, smallest
 
 EXPIRED = {300: "AS201", 3600: "AS202"}
 """Codes of the usual lifetimes, in seconds; any other is AS206."""
+
+LATE_READABLE = 2
+"""Seconds after a response within which its entry may not be readable yet, whatever is documented."""
 
 _RULE_NAMES = {"shape": "shape_in_key", "thinking": "thinking", "lookback": "lookback", "minimum": "minimum"}
 """Rules that a relaxation switches off, by their names in the rules file."""
@@ -46,6 +49,8 @@ class CauseFinder:
         kept = any(marker.position + 1 == target for marker in reference.asked.usable)
         below = any(marker.position + 1 == target for marker in reference.asked.breakpoints) and not kept
         rule: Rule = "minimum" if below else "marker"
+        if kept and all(marker.position + 1 < target for marker in seen.asked.breakpoints):
+            candidates.append(Relaxation("unmarked"))
         if not kept:
             candidates.append(Relaxation(rule))
         return smallest(self.question(seen, target, reference, rule), candidates)
@@ -73,7 +78,13 @@ class CauseFinder:
         return RelaxedLookup(self._provider, seen.request, seen.asked, seen.now, target, supposed, supposed_by)
 
     def named(
-        self, seen: RequestFacts, reference: RequestFacts, relaxed: Relaxed, target: int, words: Words
+        self,
+        seen: RequestFacts,
+        reference: RequestFacts,
+        relaxed: Relaxed,
+        target: int,
+        words: Words,
+        read: int | None = None,
     ) -> NamedCause:
         """The cause that a set of relaxations stands for, with its sentences."""
         rules = seen.asked.rules
@@ -88,12 +99,25 @@ class CauseFinder:
             if figure is not None and figure.confidence == "low":
                 evidence = "implied"
                 words.to_check.append(f"Whether the provider really works so; the source is weak: {figure.source}.")
+        first = self.decisive(seen, relaxed, read) if read is not None and len(codes) > 1 else ()
+        if first:
+            codes.sort(key=lambda code: code != self.code(first[0], seen, reference))
+            words.established.append(f"What was read is what {codes[0]} alone leaves, and not what the others do.")
         if len(codes) > 1:
             words.established.append("Neither alone explains it: only together do these restore the read.")
         place: Divergence | None = None
         if any(relaxation.rule == "shape" for relaxation in relaxed):
             place = shape_difference(reference.prompt, seen.prompt)
         return NamedCause(codes[0], evidence, tuple(codes[1:]), place)
+
+    def decisive(self, seen: RequestFacts, relaxed: Relaxed, read: int) -> Relaxed:
+        """The rules of a set, those first that alone, with the others off, account for the read."""
+        alone = []
+        for one in relaxed:
+            others = tuple(other for other in relaxed if other is not one)
+            if _near(self._size(seen, find_relaxed(self.question(seen, 1), others)), read):
+                alone.append(one)
+        return tuple(alone) if len(alone) < len(relaxed) and alone else ()
 
     def unexplained(
         self, seen: RequestFacts, parent: RequestFacts, reading: CacheRead, words: Words, *, equal: bool = True
@@ -123,6 +147,14 @@ class CauseFinder:
             f"{reading.tokens:,} were: the change alone does not explain that."
         )
         codes: list[str] = ["AS503"]
+        if equal and self._newest_not_found(seen, parent, reading):
+            words.established.append(
+                "It was sent just behind the response that wrote the entry, and read what was there before that."
+            )
+            words.to_check.append(
+                "Whether the entry was readable yet: send the second request a little later and compare."
+            )
+            return NamedCause("AS501", "implied", ("AS503",), None)
         doubt = seen.now - rules.readable_doubt * SECOND
         young = self._longest(seen, lambda entry: entry.readable > doubt)
         if young is not None and reading.model_hit is not None:
@@ -162,6 +194,14 @@ class CauseFinder:
             codes.append(self.expiry_code(parent))
         words.to_check.append("Whether the entry was evicted early, or the request reached another cache.")
         return NamedCause("AS902" if reading.tokens == 0 else "AS901", "unexplained", tuple(codes), None)
+
+    def _newest_not_found(self, seen: RequestFacts, parent: RequestFacts, reading: CacheRead) -> bool:
+        """True when the request before had only just been answered, and all but its own entry was read."""
+        end = parent.request.end
+        if end is None or not reading.tokens or not 0 <= seen.now - end <= LATE_READABLE * SECOND:
+            return False
+        older = self._longest(seen, lambda entry: entry.owner != parent.request.id)
+        return older is not None and self._size(seen, older) == reading.tokens
 
     def knows(self, request: Request) -> None:
         """Remember which host answered a request."""

@@ -17,8 +17,9 @@ _CODES = {
     "thinking": "AS402",
     "model": "AS404",
     "minimum": "AS303",
+    "unmarked": "AS302",
 }
-_WEIGHT = ("model", "marker", "minimum", "setting", "shape", "thinking", "lookback", "ttl", "readability")
+_WEIGHT = ("model", "marker", "unmarked", "minimum", "setting", "shape", "thinking", "lookback", "ttl", "readability")
 """Which rule of a set names the cause: what a person would change first."""
 
 _SHOWN = frozenset({"citations", "effort", "images_present", "speed", "thinking", "tool_changes", "tool_choice"})
@@ -50,6 +51,13 @@ def explain(relaxation: Relaxation, seen: RequestFacts, reference: RequestFacts,
             words.fix = "Keep the entry alive with a small request before it expires: there is no longer lifetime here."
     elif rule == "lookback" and seen.asked.rules.lookback_counts in ("breakpoint", "own"):
         _by_breakpoint(seen, name, target, words)
+    elif rule == "unmarked":
+        place = address(seen.prompt[target - 1])
+        words.established.append(
+            f"All {tokens:,} tokens that request {name} kept are repeated, but this request carries no breakpoint on "
+            f"{place} or behind it, so that its end is not looked up."
+        )
+        words.fix = "Set the breakpoint on the newest message in every request of the conversation."
     elif rule == "lookback":
         last = seen.asked.usable[-1].position if seen.asked.usable else len(seen.prompt) - 1
         words.established.append(

@@ -13,7 +13,9 @@ from agentsim.cache.entry_store import SECTION_INDEX, CacheEntry, Identity, Spac
 from agentsim.cache.modeled_provider import ModeledProvider, ProviderQuery
 from agentsim.core.session import Request
 
-Rule = Literal["ttl", "lookback", "readability", "setting", "shape", "thinking", "model", "minimum", "marker"]
+Rule = Literal[
+    "ttl", "lookback", "readability", "setting", "shape", "thinking", "model", "minimum", "marker", "unmarked"
+]
 
 
 class Relaxation(msgspec.Struct, frozen=True, gc=False):
@@ -103,6 +105,8 @@ def _positions(question: RelaxedLookup, rules: set[Rule], relaxed: Relaxed) -> I
     ends = {marker.position for marker in markers}
     if question.supposed is not None and question.supposed_by in rules:
         ends.add(question.supposed.length - 1)
+    if "unmarked" in rules:
+        ends.add(first)
     if not ends:
         return
     if "lookback" in rules:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from difflib import SequenceMatcher
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agentsim.bodies.canonical_block import same_json_sorted, split_text
 from agentsim.core.verdict import Change
@@ -17,6 +18,8 @@ _VOLATILE_SPAN = 20_000
 _COUNTED_SPAN = 20_000
 _COUNTED_TOKENS = 2_000
 _NOTICE_CHARACTERS = 240
+_NESTED_LIMIT = 200_000
+_NESTED_DEPTH = 32
 
 _VOLATILE = re.compile(
     r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
@@ -65,9 +68,32 @@ def is_cleared(old: str, new: str) -> bool:
     before, after = split_text(old)[0].strip(), split_text(new)[0].strip()
     if not before or before == after:
         return False
+    if _parts_cleared(before, after):
+        return True
     if not after:
         return True
     return len(after) <= _NOTICE_CHARACTERS and len(after) * 2 < len(before) and bool(_PLACEHOLDER.search(after))
+
+
+def _parts_cleared(before: str, after: str) -> bool:
+    """True when pictures or documents inside a list of parts gave way to a notice, or went, and nothing else changed."""
+    if before[:2] != "[{" or after[:1] != "[":
+        return False
+    try:
+        old, new = json.loads(before), json.loads(after)
+    except ValueError:
+        return False
+    heavy = [part for part in old if isinstance(part, dict) and part.get("type") in _HEAVY_PARTS and part not in new]
+    if not heavy or len(new) > len(old):
+        return False
+    rest = [part for part in new if part not in old]
+    return len(rest) <= len(heavy) and all(
+        isinstance(part, dict) and part.get("type") == "text" and len(str(part.get("text", ""))) <= _NOTICE_CHARACTERS
+        for part in rest
+    )
+
+
+_HEAVY_PARTS = ("image", "document", "image_url", "input_image", "input_file")
 
 
 def common_prefix(one: str, other: str) -> int:
@@ -122,6 +148,9 @@ def _kind(old: str, new: str, front: int, back: int, cut_is_truncation: bool) ->
         return "whitespace"
     if _same_fields(old, new):
         return "key_order"
+    nested = _nested_change(old, new)
+    if nested is not None:
+        return nested
     if _is_volatile(old, new, front, back):
         return "volatile"
     old_main, new_main = split_text(old)[0], split_text(new)[0]
@@ -147,6 +176,37 @@ def _same_fields(old: str, new: str) -> bool:
         return False
     pairs = zip(split_text(old), split_text(new), strict=True)
     return all(one == other or same_json_sorted(one, other) for one, other in pairs)
+
+
+def _nested_change(old: str, new: str) -> Change | None:
+    """Whether texts that are JSON differ in blanks or in the order of keys only, inside strings that hold JSON too."""
+    if not (old[:1] in "{[" and new[:1] in "{[") or max(len(old), len(new)) > _NESTED_LIMIT:
+        return None
+    try:
+        one, other = json.loads(old), json.loads(new)
+    except ValueError:
+        return None
+    if _squeezed(one, False) == _squeezed(other, False):
+        return "key_order"
+    return "whitespace" if _squeezed(one, True) == _squeezed(other, True) else None
+
+
+def _squeezed(value: Any, blanks: bool, depth: int = 0) -> Any:
+    """A JSON value with the JSON in its strings parsed, and with ``blanks`` its texts without white space."""
+    if depth > _NESTED_DEPTH:
+        return value
+    if isinstance(value, dict):
+        return {key: _squeezed(item, blanks, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_squeezed(item, blanks, depth + 1) for item in value]
+    if isinstance(value, str):
+        if value[:1] in ("{", "["):
+            try:
+                return _squeezed(json.loads(value), blanks, depth + 1)
+            except ValueError:
+                pass
+        return "".join(value.split()) if blanks else value
+    return value
 
 
 def _is_volatile(old: str, new: str, front: int, back: int) -> bool:

@@ -7,6 +7,8 @@ provider did not find it: too early, too late, or on another machine.
 
 from __future__ import annotations
 
+import msgspec
+
 from agentsim.cache.routed_backend import RoutedProvider
 from agentsim.cache.rules_in_force import RulesInForce, by_interface
 from agentsim.core.prompt import Prompt
@@ -14,12 +16,18 @@ from agentsim.core.session import Request
 from agentsim.core.verdict import Divergence, Evidence, Kind, Verdict
 from agentsim.diagnose.automatic_rows import DOUBT, PAUSE, TURN
 from agentsim.diagnose.host_change import host_changed
+from agentsim.diagnose.kept_content import is_replaced, unread_content
 from agentsim.diagnose.prompt_diff import cause_of, first_difference
+from agentsim.diagnose.relax_facts import SETTING_CAUSES, differing_settings
 from agentsim.rules.providers import ProviderRules
 
 SECOND = 10**9
 
-_SETTINGS = {"effort": "AS403", "verbosity": "AS407", "prompt_cache_key": "AS503"}
+FRONT_INEXACT = 8
+"""Sizes of blocks are estimates: a front may be larger or smaller than they add up to by one part in so many."""
+
+LEAST_LOSS = 64
+"""Tokens; where the content changed, less than this is the inexactness of sizes, and no loss."""
 
 
 class _Known:
@@ -30,8 +38,28 @@ class _Known:
         self.prompt = prompt
         self.total = total
         self.now = now
+        self.read = 0
+        self.verdict: Verdict | None = None
         first = request.first_token
         self.readable = now if first is None or request.start is None else first - request.start + now
+
+
+class _Found:
+    """A cause with what it rests on."""
+
+    def __init__(
+        self,
+        cause: str,
+        evidence: Evidence,
+        *established: str,
+        place: Divergence | None = None,
+        alternatives: tuple[str, ...] = (),
+    ) -> None:
+        self.cause = cause
+        self.evidence: Evidence = evidence
+        self.established = established
+        self.place = place
+        self.alternatives = alternatives
 
 
 class AutomaticJudge:
@@ -43,6 +71,7 @@ class AutomaticJudge:
         self._backends = RoutedProvider()
         self._by_id: dict[str, _Known] = {}
         self._by_lane: dict[str, _Known] = {}
+        self._flying: list[_Known] = []
 
     def judge(self, request: Request, now: int) -> Verdict | None:
         """The verdict on a request with a prompt; ``None`` where its provider's cache does not work like this."""
@@ -62,81 +91,161 @@ class AutomaticJudge:
         total = (None if usage is None else usage.total_input) or prompt.tokens
         parent = self._by_id.get(request.parent or "") or self._by_lane.get(request.lane)
         this = _Known(request, prompt, total, now)
+        this.read = read
+        beside = self._in_flight(this, parent)
+        this.verdict = self._verdict(this, parent, beside, read, served.read or 0, rules)
         self._by_id[request.id] = self._by_lane[request.lane] = this
-        return self._verdict(this, parent, read, served.read or 0, rules)
+        self._flying = [one for one in self._flying if one.readable > now]
+        self._flying.append(this)
+        return this.verdict
 
-    def _verdict(self, this: _Known, parent: _Known | None, read: int, predicted: int, rules: ProviderRules) -> Verdict:
+    def _in_flight(self, this: _Known, parent: _Known | None) -> _Known | None:
+        """A request that has not begun to answer and begins as this one does, further than its parent does."""
+        best, most = None, 0 if parent is None else parent.prompt.common_length(this.prompt)
+        for other in self._flying:
+            if other is parent or other.readable <= this.now or other.request.model != this.request.model:
+                continue
+            common = other.prompt.common_length(this.prompt)
+            if common > most:
+                best, most = other, common
+        return best
+
+    def _verdict(
+        self,
+        this: _Known,
+        parent: _Known | None,
+        beside: _Known | None,
+        read: int,
+        predicted: int,
+        rules: ProviderRules,
+    ) -> Verdict:
         if this.total < rules.minimum and not read:
             sentence = f"The prompt has {this.total:,} tokens; shorter ones than {rules.minimum:,} are not kept."
             return self._plain(this, parent, "uncached", read, predicted, "AS303", "proved", sentence)
+        if beside is not None:
+            together = self._together(this, beside, read, predicted, rules)
+            if together is not None:
+                return together
         if parent is None:
             return self._plain(this, None, "first", read, predicted)
         common = parent.prompt.common_length(this.prompt)
         if common == len(this.prompt) < len(parent.prompt):
             return self._plain(this, parent, "shorter", read, predicted)
-        expected = _whole(parent.total, rules)
-        missing = expected - read
-        if missing <= rules.quantum + TURN:
+        expected = min(_whole(parent.total, rules), this.total)
+        near = rules.quantum + TURN
+        if common == len(parent.prompt) and expected - read <= near:
             return self._plain(this, parent, "hit", read, predicted)
-        if this.request.id in self._compacted:
-            sentence = f"A summary took the place of the history; {read:,} tokens in front of it were read."
-            return self._plain(this, parent, "compaction", read, predicted, "AS140", "proved", sentence)
-        cause, evidence, place, alternatives, sentence = self._cause(this, parent, common, read, predicted, rules)
+        place = first_difference(parent.prompt, this.prompt) if common < len(parent.prompt) else None
+        lost = expected - read
+        if place is not None:
+            unread = unread_content(parent.prompt, len(parent.prompt), this.prompt, common, read, place.change)
+            lost = min(lost, unread.tokens - (parent.total - _whole(parent.total, rules) if unread.behind else 0))
+            summarised = is_replaced(common, parent.prompt, this.prompt, parent.total, this.total)
+            compacted = this.request.id in self._compacted
+            if (compacted or summarised) and unread.behind < max(near, rules.minimum) and lost <= near:
+                sentence = f"A summary took the place of the history; {read:,} tokens in front of it were read."
+                return self._plain(this, parent, "compaction", read, predicted, "AS140", "proved", sentence)
+            if not unread.behind and not unread.edited and unread.front <= near:
+                # What was cached and is gone was dropped; what is left of it was read.
+                return self._plain(this, parent, "shorter", read, predicted)
+            if lost < LEAST_LOSS:
+                return self._plain(this, parent, "hit", read, predicted)
+        found = self._cause(this, parent, common, place, read, predicted, rules)
         return Verdict(
             request=this.request.id,
             kind="miss",
-            cause=cause,
-            evidence=evidence,
-            alternatives=alternatives,
-            place=place,
-            expected=expected,
+            cause=found.cause,
+            evidence=found.evidence,
+            alternatives=tuple(code for code in dict.fromkeys(found.alternatives) if code != found.cause),
+            place=found.place,
+            expected=read + lost,
             predicted=predicted,
             prediction="exact" if read == predicted else "wrong",
-            lost=missing,
-            established=(sentence,),
-            to_check=() if evidence == "proved" else ("Whether the same cache key reaches the same machine.",),
+            lost=lost,
+            established=tuple(found.established),
+            to_check=() if found.evidence == "proved" else ("Whether the same cache key reaches the same machine.",),
             compared_with=parent.request.id,
         )
 
-    def _cause(
-        self, this: _Known, parent: _Known, common: int, read: int, predicted: int, rules: ProviderRules
-    ) -> tuple[str, Evidence, Divergence | None, tuple[str, ...], str]:
-        """The cause of a loss, its evidence, its place, what else is possible, and a sentence that says why."""
-        if this.request.model != parent.request.model:
-            sentence = "The model changed; each model has a cache of its own."
-            return "AS404", "proved", None, (), sentence
-        for name, code in _SETTINGS.items():
-            if _setting(this.request, name) != _setting(parent.request, name):
-                return code, "proved", None, (), f"{name} changed; it is part of the key."
-        front = _whole(this.prompt.tokens_until(common), rules)
+    def _together(
+        self, this: _Known, beside: _Known, read: int, predicted: int, rules: ProviderRules
+    ) -> Verdict | None:
+        """The loss of a request that was sent before another one with the same front had begun to answer."""
+        front = _whole(beside.prompt.tokens_until(beside.prompt.common_length(this.prompt)), rules)
         near = rules.quantum + TURN
-        if rules.matching == "slot" and predicted + near < front and read <= predicted + near:
-            sentence = f"Since request {parent.request.id} another prompt was computed in its slot."
-            return "AS504", "implied", None, ("AS503",), sentence
-        reach = min(front, predicted) if rules.matching == "unit" else front
-        if common < len(parent.prompt) and read + near >= reach:
-            place = first_difference(parent.prompt, this.prompt)
-            if place is not None:
-                sentence = f"All {front:,} tokens in front of the first difference that count in whole steps were read."
-                if reach < front:
-                    sentence = (
-                        f"The prompts begin with the same {front:,} tokens, but no stored unit ends there yet; "
-                        "what two requests have in common is stored as one from the second of them on."
-                    )
-                return cause_of(place, parent.prompt, this.prompt), "proved", place, (), sentence
+        if front - read < max(rules.minimum, near) or read > predicted + near:
+            return None
+        sentence = f"Request {beside.request.id} has the same front of {front:,} tokens, and had not begun to answer."
+        plain = self._plain(this, beside, "miss", read, predicted, "AS501", "proved", sentence)
+        return msgspec.structs.replace(plain, expected=front, lost=front - read)
+
+    def _cause(
+        self,
+        this: _Known,
+        parent: _Known,
+        common: int,
+        place: Divergence | None,
+        read: int,
+        predicted: int,
+        rules: ProviderRules,
+    ) -> _Found:
+        """The cause of a loss, with what it rests on: each hypothesis says what would be read, and what was decides."""
         request, before = this.request, parent.request
+        near = rules.quantum + TURN
+        front = _whole(parent.prompt.tokens_until(common) if place is not None else parent.total, rules)
+        if request.model != before.model:
+            return _Found("AS404", "proved", "The model changed; each model has a cache of its own.")
         moved = host_changed(request.provider, request.model, (before.host, parent.now), (request.host, this.now))
+        reach = min(front, predicted) if rules.matching == "unit" else front
+        code = None if place is None else self._code(parent, this, common, place)
+        if place is not None and code is not None and reach - near <= read <= front + near:
+            words = f"All {front:,} tokens in front of the first difference that count in whole steps were read."
+            if reach < front:
+                words = (
+                    f"The prompts begin with the same {front:,} tokens, but no stored unit ends there yet; "
+                    "what two requests have in common is stored as one from the second of them on."
+                )
+            # The change alone is enough for that read, whoever answers and however long it was idle.
+            return _Found(code, "proved", words, place=place)
         if moved:
-            return "AS503", "proved", None, (), " ".join(moved)
+            return _Found("AS503", "proved", *moved)
+        changed = differing_settings(before, request, rules, unknown=True)
+        keyed = [name for name, _, _ in differing_settings(before, request, rules)]
+        codes = tuple(dict.fromkeys(SETTING_CAUSES.get(name, "AS407") for name, _, _ in changed))
+        if keyed and read <= min(predicted, front) + near and (not read or abs(read - predicted) <= near):
+            sentence = f"{' and '.join(keyed)} changed; by the rules it is part of the key."
+            return _Found(SETTING_CAUSES.get(keyed[0], "AS407"), "proved", sentence)
+        if rules.matching == "slot" and predicted + near < front and read <= predicted + near:
+            sentence = f"Since request {before.id} another prompt was computed in its slot."
+            return _Found("AS504", "implied", sentence, alternatives=("AS503",))
         if this.now < parent.readable:
-            return "AS501", "proved", None, (), "The answer to the request before had not begun."
+            return _Found("AS501", "proved", "The answer to the request before had not begun.")
+        if code is not None and abs(read - front) * FRONT_INEXACT <= front and read:
+            sentence = f"About {front:,} tokens stand in front of the first difference, as far as sizes are known."
+            return _Found(code, "implied", sentence, place=place, alternatives=("AS503",))
+        last = parent.verdict
+        if place is None and last is not None and last.kind == "miss" and read > parent.read and last.cause is not None:
+            sentence = (
+                f"After the loss of request {before.id} the read climbs back in steps: {parent.read:,}, {read:,}."
+            )
+            return _Found(last.cause, "implied", sentence, alternatives=("AS503",))
         idle = (this.now - parent.now) // SECOND
-        sentence = f"The front of {front:,} tokens was the same and was not found, {idle:,} s after its last use"
-        if idle > PAUSE:
+        same = "was the same and" if place is None else "that is the same"
+        sentence = f"The front of {front:,} tokens {same} was not found, {idle:,} s after its last use"
+        if idle > PAUSE and place is None:
             known = "; such caches keep a prefix for some minutes after its last use, and longer at quiet times."
-            return "AS205", "implied", None, ("AS503",), sentence + known
-        codes = ("AS503", "AS205") if idle > DOUBT else ("AS503",)
-        return "AS902" if not read else "AS901", "unexplained", None, codes, sentence + "."
+            return _Found("AS205", "implied", sentence + known, alternatives=(*codes, "AS503"))
+        others = ["AS503", *(["AS205"] if idle > DOUBT else []), *codes]
+        if code is not None:
+            others.insert(0 if read else 1, code)
+        return _Found(
+            "AS902" if not read else "AS901", "unexplained", sentence + ".", place=place, alternatives=tuple(others)
+        )
+
+    def _code(self, parent: _Known, this: _Known, common: int, place: Divergence) -> str:
+        if is_replaced(common, parent.prompt, this.prompt, parent.total, this.total):
+            return "AS131"
+        return cause_of(place, parent.prompt, this.prompt)
 
     def _plain(
         self,
@@ -165,7 +274,3 @@ class AutomaticJudge:
 def _whole(tokens: int, rules: ProviderRules) -> int:
     """What can be read of so many tokens."""
     return tokens - tokens % rules.quantum if tokens >= rules.minimum else 0
-
-
-def _setting(request: Request, name: str) -> str | None:
-    return next((value for known, value in request.settings if known == name), None)

@@ -1,7 +1,7 @@
 """What was cached of a prompt and is still in the next one: the most that a change of content can have lost.
 
-Blocks count where they are found again, in front of the first difference or behind it. Of a block that was edited the
-text in front of the edit and behind it counts, where texts are known: without the edit it would have been read.
+Blocks count where they are found again, in front of the first difference or behind it. Where nothing else is left, the
+unchanged text of the edited block counts: without the edit it would have been read.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ import msgspec
 from agentsim.core.prompt import Block, Prompt
 from agentsim.diagnose.text_edits import common_prefix, common_suffix
 
+_REPLACED_BLOCKS = 4
+"""A history of at least so many blocks of which nothing is left was replaced, not edited."""
+
 _SAME_TO_A_READER = frozenset({"volatile", "whitespace", "key_order", "shape"})
 """Changes that leave a block what it was to whoever reads it: without them all of it would have been read."""
 
 
 class UnreadContent(msgspec.Struct, frozen=True, gc=False):
     """Tokens of what one prompt cached, that the next one has too and did not read: ``front`` in front of the first
-    difference, ``behind`` in whole blocks behind it, ``edited`` the unchanged text of the block that was edited there.
+    difference, ``behind`` in whole blocks behind it. ``edited`` is the unchanged text of the block that was edited
+    there; its block is another one, so it counts only where nothing else does.
     """
 
     front: int
@@ -27,7 +31,7 @@ class UnreadContent(msgspec.Struct, frozen=True, gc=False):
     @property
     def tokens(self) -> int:
         """All that could have been read, had the content stood where it was."""
-        return self.front + self.behind + self.edited
+        return self.front + self.behind if self.behind else self.front + self.edited
 
 
 def unread_content(
@@ -70,3 +74,17 @@ def _unchanged(old: Block, new: Block, change: str | None) -> int:
     same = front + back
     # The frame of a block (its kind, its role) is the same in any two: so little text is no text kept.
     return tokens * same // len(old.text) if 2 * same > len(old.text) else 0
+
+
+def is_replaced(common: int, old: Prompt, new: Prompt, old_total: int, new_total: int) -> bool:
+    """True when something shorter stands where a long history was, of which no answer is left: a summary."""
+    if common >= min(len(old), len(new)) or old[common].section != "messages" or new_total >= old_total:
+        return False
+    left = {new[at].digest for at in range(common, len(new))}
+    rest = [old[at] for at in range(common, len(old))]
+    gone = sum(block.digest not in left for block in rest)
+    if gone < _REPLACED_BLOCKS or any(block.role == "assistant" and block.digest in left for block in rest):
+        return False
+    known = {block.digest for block in rest}
+    came = (new[at] for at in range(common, len(new)))
+    return any(block.role != "assistant" and block.kind == "text" and block.digest not in known for block in came)

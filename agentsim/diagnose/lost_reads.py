@@ -11,16 +11,13 @@ from collections.abc import Callable
 import msgspec
 
 from agentsim.cache.entry_store import CacheEntry
-from agentsim.core.prompt import Prompt
 from agentsim.core.verdict import Divergence
-from agentsim.diagnose.kept_content import UnreadContent, unread_content
+from agentsim.diagnose.kept_content import UnreadContent, is_replaced, unread_content
 from agentsim.diagnose.prompt_diff import address, cause_of, first_difference
 from agentsim.diagnose.relax_causes import CauseFinder
 from agentsim.diagnose.relax_facts import CacheRead, NamedCause, RequestFacts, Words
 from agentsim.diagnose.relax_words import boundary_sentence
 from agentsim.diagnose.relaxation import Relaxation, Relaxed, find_relaxed
-
-_REPLACED_BLOCKS = 4
 
 _BLOCKS = {
     "ttl": "its entry had expired",
@@ -84,7 +81,7 @@ class LossFinder:
         unread = unread_content(old, parent.warm, new, common, reading.tokens, place.change)
         spent = max(0, seen.total - reading.tokens)
         lost = min(unread.tokens, spent, max(0, parent.warm_tokens))
-        summarised = _replaced(common, parent, seen)
+        summarised = is_replaced(common, old, new, parent.total, seen.total)
         code = "AS131" if summarised else _volatile_end(parent, seen, common) or cause_of(place, old, new)
         blocked = self._causes.blocked(seen, parent)
         everything = (*blocked, Relaxation("ttl"), Relaxation("readability"))
@@ -176,26 +173,6 @@ class LossFinder:
 
 def _agrees(reading: CacheRead) -> bool:
     return not reading.reported or reading.tokens == reading.predicted or reading.estimated
-
-
-def _replaced(common: int, parent: RequestFacts, seen: RequestFacts) -> bool:
-    """True when something shorter stands where a long history was, of which no answer is left."""
-    old, new = parent.prompt, seen.prompt
-    if common >= len(new) or old[common].section != "messages" or seen.total >= parent.total:
-        return False
-    left = {new[at].digest for at in range(common, len(new))}
-    rest = [old[at] for at in range(common, len(old))]
-    gone = [block for block in rest if block.digest not in left]
-    if len(gone) < _REPLACED_BLOCKS or any(block.role == "assistant" and block.digest in left for block in rest):
-        return False
-    known = {block.digest for block in rest}
-    return any(
-        block.role != "assistant" and block.kind == "text" and block.digest not in known for block in _rest(new, common)
-    )
-
-
-def _rest(prompt: Prompt, begin: int) -> list:  # type: ignore[type-arg]
-    return [prompt[at] for at in range(begin, len(prompt))]
 
 
 def _volatile_end(parent: RequestFacts, seen: RequestFacts, common: int) -> str | None:

@@ -21,8 +21,8 @@ from agentsim.core.session import Request, Session, Usage
 from agentsim.core.verdict import Kind, Prediction, Verdict
 from agentsim.diagnose.automatic_bodies import AutomaticJudge
 from agentsim.diagnose.diagnosis_totals import in_equivalents, price_of_loss
-from agentsim.diagnose.relax_causes import CauseFinder
 from agentsim.diagnose.lost_reads import LossFinder, LostRead
+from agentsim.diagnose.relax_causes import CauseFinder
 from agentsim.diagnose.relax_facts import CacheRead, NamedCause, RequestFacts, Words
 from agentsim.diagnose.relaxation import Relaxation, find_relaxed
 from agentsim.diagnose.uncached_rows import is_served, uncached

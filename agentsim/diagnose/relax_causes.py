@@ -56,7 +56,7 @@ class CauseFinder:
         return smallest(self.question(seen, target, reference, rule), candidates)
 
     def relax_to(self, seen: RequestFacts, reference: RequestFacts, target: int) -> Relaxed | None:
-        """The smallest set of rules whose relaxation lets an entry of ``target`` blocks be read that is really there."""
+        """The smallest set of rules whose relaxation lets an entry be read that is there, of ``target`` blocks."""
         if not target:
             return None
         candidates = [Relaxation("ttl"), Relaxation("lookback"), Relaxation("readability")]

@@ -76,7 +76,7 @@ def is_cleared(old: str, new: str) -> bool:
 
 
 def _parts_cleared(before: str, after: str) -> bool:
-    """True when pictures or documents inside a list of parts gave way to a notice, or went, and nothing else changed."""
+    """True when pictures or documents in a list of parts gave way to a notice, or went, and nothing else changed."""
     if before[:2] != "[{" or after[:1] != "[":
         return False
     try:

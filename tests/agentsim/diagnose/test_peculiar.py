@@ -41,9 +41,8 @@ def test_a_unit_that_nobody_stored_yet_is_no_riddle():
     assert (second.kind, second.cause, second.evidence) == ("miss", "AS120", "proved")
     assert "no stored unit ends there yet" in second.established[0]
     assert (second.predicted, second.prediction) == (0, "exact")
-    # From the third on what they share is a unit, and was read: only the edit is a loss.
-    assert (third.predicted, third.prediction, third.cause) == (SIZE, "exact", "AS120")
-    assert "no stored unit" not in third.established[0]
+    # From the third on what they share is a unit, and was read: of what was kept nothing else is in the prompt.
+    assert (third.kind, third.predicted, third.prediction, third.lost) == ("shorter", SIZE, "exact", 0)
     assert (fourth.kind, fourth.predicted) == ("hit", 2 * SIZE)
 
 

@@ -62,7 +62,8 @@ class LossFinder:
         """The request carries no breakpoint, so that nothing was looked up; ``None`` where nothing was there."""
         common = parent.prompt.common_length(seen.prompt)
         unread = unread_content(parent.prompt, parent.warm, seen.prompt, common, 0)
-        if not unread.tokens:
+        lost = min(unread.tokens, parent.warm_tokens, seen.total)
+        if lost <= 0:
             return None
         words = Words()
         words.established.append(
@@ -71,7 +72,7 @@ class LossFinder:
         )
         words.fix = "Send the breakpoints with every request of the conversation, this one too."
         also = tuple(self._causes.code(one, seen, parent) for one in self._causes.blocked(seen, parent))
-        return LostRead(NamedCause("AS305", "proved", also), words, min(unread.tokens, parent.warm_tokens, seen.total))
+        return LostRead(NamedCause("AS305", "proved", also), words, lost)
 
     def of_changed_content(self, seen: RequestFacts, parent: RequestFacts, common: int, reading: CacheRead) -> LostRead:
         """The content differs in front of where the request before had kept it."""

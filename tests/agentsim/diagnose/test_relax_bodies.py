@@ -168,3 +168,17 @@ def test_whatever_comes_gets_a_verdict_that_adds_up(steps):
             assert verdict.prediction == "none"
         assert one.start is not None
         assert one.start % SECOND == 0
+
+
+def test_a_parent_that_reported_nothing_cached_loses_nothing_without_breakpoints() -> None:
+    first, second = (
+        request(
+            name,
+            at,
+            Prompt.of([block("a", 3_000), block("b", 3_000)], markers),
+            usage=Usage(fresh=6_000, write_5m=0, read=0),
+        )
+        for name, at, markers in (("1", 0, [Breakpoint(1, 300)]), ("2", 20, []))
+    )
+    verdict = judge_bodies(session([first, second]))[1]
+    assert (verdict.kind, verdict.lost) == ("uncached", 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.options.command import Command, json_option, paths_argument, strict_option
-from agentsim.commands.options.policy_choice import chosen_policies
+from agentsim.commands.options.policy_choice import named_and_others
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
@@ -63,33 +63,42 @@ def command(
     """Simulate sessions as they were recorded, and again under other policies; the difference is the saving.
 
     Without --policy or --all it tries the policies under which each request shows the model the same blocks. The page
-    first says how well the simulation reproduces the log; where it explains less than 90 % of the tokens it names no
-    money, and the exit code is 1.
+    first says what was known before looking at the counters, how many lost rows came out to the number, how many rows
+    need a fact about the world around the session, and whether the bill comes out. Where less than 90 % of the tokens
+    were known, or the bill is off by more than 5 %, it names no money, and the exit code is 1. It is 1 as well where
+    the sessions can be read and none can be simulated: the page says why.
+
+    Policies under which the model would be shown something else (--all) stand in a part of their own, and --combine
+    takes one of them only where --policy names it.
     """
     from agentsim.commands.options.session_inputs import choose_session, read_sessions, tell_skips
-    from agentsim.whatif.comparison import compare
+    from agentsim.report.progress import ProgressBar
+    from agentsim.whatif.comparison import CannotSimulate, compare, nothing_simulated
 
     if as_json and as_csv:
         raise Failure("--json and --csv exclude each other", remedy="choose one", code=ExitCode.USAGE)
-    policies = chosen_policies(specs, every)
+    named, others = named_and_others(specs, every)
     problems: list[Problem] = []
     sessions = read_sessions(paths, problems)
     if session_id is not None:
         sessions = [choose_session(sessions, session_id)]
     try:
-        comparison = compare(sessions, policies, combine=combine)
-    except ValueError as error:
-        remedy = "'agentsim replay' shows what it holds"
-        raise Failure(f"nothing in here can be simulated: {error}", file=paths[0], remedy=remedy) from None
+        with ProgressBar("comparing") as progress:
+            comparison = compare(sessions, named, also=others, combine=combine, progress=progress)
+    except CannotSimulate as error:
+        comparison = nothing_simulated(error)
     if as_json:
         from agentsim.report.json.canonical_json import write_document
         from agentsim.report.json.comparison_json import comparison_document
 
         write_document(sys.stdout, comparison_document(comparison))
     elif as_csv:
+        from agentsim.report.notices import warn
         from agentsim.report.output import write_safe
 
         write_safe(sys.stdout, comparison.to_csv())
+        if comparison.withheld is not None:
+            warn(f"no money is named: {comparison.withheld}")
     else:
         from agentsim.report.paper import Paper
         from agentsim.report.screen.comparison_page import write_comparison

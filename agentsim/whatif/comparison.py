@@ -7,7 +7,7 @@ as recorded is first held against what the log reported; where it explains too l
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from agentsim.core.counts import plural
 from agentsim.core.session import Session
@@ -38,24 +38,32 @@ def compare(
     *,
     combine: bool = False,
     same_input: bool = False,
+    also: Sequence[Policy] = (),
+    progress: Callable[[int, int], object] | None = None,
 ) -> Comparison:
     """Try policies on sessions: each of them alone, and with ``combine`` the best compatible ones together.
 
     ``sessions`` may be given as files and folders. ``policies`` (or their names, as ``agentsim compare --policy`` takes
-    them) default to one of each kind. ``same_input`` leaves out those under which the model would be shown something
-    else. Sessions that cannot be simulated, or not well enough while others can, are left out and named.
+    them) default to one of each kind. ``also`` are tried beside them, and combined only where each request shows the
+    model the same: that holds for the default ones too. ``same_input`` leaves out those under which the model would be
+    shown something else. ``progress`` is told how many steps of how many are done. Sessions that cannot be simulated,
+    or not well enough while others can, are left out and named.
 
     Raises CannotSimulate (a ValueError) when that is all of them, PolicyError (a ValueError) for an unknown policy, and
     OSError for a path that holds no session.
     """
-    cases, left_out = _cases(_read(sessions))
+    if policies is None:
+        policies, also = (), (*every_policy(), *also)
+    named = tuple(parse(policy) if isinstance(policy, str) else policy for policy in policies)
+    wanted = [policy for policy in (*named, *also) if not same_input or policy.changes is None]
+    given = list(_read(sessions))
+    steps = _Steps(len(given) + len(wanted) * (2 if combine else 1), progress)
+    cases, left_out = _cases(given, steps)
     calibration = sum((case.calibration for case in cases), Calibration())
     withheld = None if calibration.holds else _why_withheld(calibration)
-    wanted = every_policy() if policies is None else tuple(parse(p) if isinstance(p, str) else p for p in policies)
-    if same_input:
-        wanted = tuple(policy for policy in wanted if policy.changes is None)
     recorded = sum((case.sums for case in cases), SimulatedSums())
     trial = _Trial(cases, recorded, withheld is None)
+    asked = {policy.name for policy in named}
     outcomes: list[Outcome] = []
     not_tried: list[NotTried] = []
     for policy in wanted:
@@ -64,7 +72,9 @@ def compare(
             outcomes.append(result)
         else:
             not_tried.append(result)
-    outcomes.sort(key=lambda outcome: trial.weight(outcome.sums))
+        steps.done()
+    outcomes.sort(key=lambda outcome: (outcome.policy.changes is not None, trial.weight(outcome.sums)))
+    combinable = [o for o in outcomes if o.policy.changes is None or o.policy.name in asked]
     harnesses = {case.session.harness for case in cases}
     return Comparison(
         sessions=len(cases),
@@ -75,8 +85,38 @@ def compare(
         outcomes=tuple(outcomes),
         not_tried=tuple(not_tried),
         left_out=tuple(left_out),
-        combined=trial.together(outcomes) if combine else None,
+        combined=trial.together(combinable, steps) if combine else None,
+        without_price=tuple(sorted({model for case in cases for model in _without_price(case)})),
     )
+
+
+def nothing_simulated(error: CannotSimulate) -> Comparison:
+    """What is shown of sessions that were read and of which none can be simulated: each with its reason."""
+    return Comparison(
+        sessions=0,
+        harness=None,
+        calibration=Calibration(),
+        withheld=f"no session can be simulated: {error}",
+        recorded=SimulatedSums(),
+        outcomes=(),
+        left_out=tuple(NotTried(name=name, reason=reason) for name, reason in error.left_out),
+    )
+
+
+class _Steps:
+    """Counts what is done, and tells it."""
+
+    def __init__(self, total: int, progress: Callable[[int, int], object] | None) -> None:
+        self._total, self._progress, self._done = total, progress, 0
+
+    def done(self, count: int = 1) -> None:
+        self._done += count
+        if self._progress is not None:
+            self._progress(min(self._done, self._total), self._total)
+
+
+def _without_price(case: Case) -> Iterator[str]:
+    return (row.request.model or "unnamed" for row in case.rows if row.request.counted and row.cost is None)
 
 
 def _read(given: Given | Iterable[Given]) -> Iterator[Session]:
@@ -89,7 +129,7 @@ def _read(given: Given | Iterable[Given]) -> Iterator[Session]:
             yield from read([os.fspath(item)])
 
 
-def _cases(sessions: Iterable[Session]) -> tuple[list[Case], list[NotTried]]:
+def _cases(sessions: Iterable[Session], steps: _Steps) -> tuple[list[Case], list[NotTried]]:
     """The sessions that can be reckoned with (all that can be simulated, when none can), and those left out."""
     cases: list[Case] = []
     left: list[NotTried] = []
@@ -98,8 +138,10 @@ def _cases(sessions: Iterable[Session]) -> tuple[list[Case], list[NotTried]]:
             cases.append(prepare(session))
         except CannotSimulate as error:
             left.append(NotTried(name=session.id, reason=str(error)))
+        steps.done()
     if not cases:
-        raise CannotSimulate(left[0].reason if left else "there are no sessions")
+        reasons = list(dict.fromkeys(each.reason for each in left)) or ["there are no sessions"]
+        raise CannotSimulate("; ".join(reasons), [(each.name, each.reason) for each in left])
     good = [case for case in cases if case.calibration.holds]
     if not good:
         return cases, left
@@ -162,7 +204,7 @@ class _Trial:
             return None, None
         return self._recorded.cost - sums.cost, self._recorded.equivalents - sums.equivalents
 
-    def together(self, outcomes: Sequence[Outcome]) -> Combination:
+    def together(self, outcomes: Sequence[Outcome], steps_done: _Steps) -> Combination:
         """The best compatible policies: the one that adds most is taken until none adds anything.
 
         What a policy adds is always simulated on top of those taken before. A policy that added little before is asked
@@ -188,6 +230,7 @@ class _Trial:
             if best is None:
                 break
             _, outcome, sums = best
+            steps_done.done()
             chosen.append(outcome)
             now = sums
             promised = [entry for entry in promised if entry[1] is not outcome]
@@ -263,6 +306,7 @@ def tool_choice_alternatives(session: Session, rows: Sequence[str]) -> Mapping[s
 
 __all__ = [
     "Calibration",
+    "CannotSimulate",
     "Combination",
     "CombinationStep",
     "Comparison",
@@ -271,5 +315,6 @@ __all__ = [
     "SimulatedSums",
     "compare",
     "in_order",
+    "nothing_simulated",
     "tool_choice_alternatives",
 ]

@@ -82,7 +82,11 @@ class NotTried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Sessions as recorded and under policies. ``withheld`` says why no money is named, where none is."""
+    """Sessions as recorded and under policies. ``withheld`` says why no money is named, where none is.
+
+    Those ``outcomes`` under which each request shows the model the same come first, each kind with the largest saving
+    first. ``without_price`` are the models that have requests without a price.
+    """
 
     sessions: int
     harness: str | None
@@ -93,9 +97,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     not_tried: tuple[NotTried, ...] = ()
     left_out: tuple[NotTried, ...] = ()
     combined: Combination | None = None
+    without_price: tuple[str, ...] = ()
 
     def records(self) -> list[dict[str, object]]:
-        """One flat record for the recorded sessions and for each policy, the largest saving first."""
+        """One flat record for the recorded sessions and for each policy, in the order of the outcomes."""
         return _records(self)
 
     def to_csv(self) -> str:

@@ -20,7 +20,11 @@ from agentsim.whatif.reproduction import Calibration, calibrate
 
 
 class CannotSimulate(ValueError):
-    """A session that no model can replay, and why."""
+    """A session that no model can replay, and why. ``left_out``: of several sessions each one's id and reason."""
+
+    def __init__(self, reason: str, left_out: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(reason)
+        self.left_out = tuple(left_out)
 
 
 class SimulatedSums(Consumed, frozen=True, kw_only=True, gc=False):
@@ -60,6 +64,8 @@ def prepare(session: Session, verdicts: Sequence[Verdict] | None = None) -> Case
     if rebuilt:
         if not has_markers(session):
             raise CannotSimulate("its provider keeps prompts by itself, and rows alone do not tell what it kept")
+        if _tells_no_writes(session):
+            raise CannotSimulate("its log tells what was read and never what was written, so not where entries stood")
         known = with_known_parents(session)
         if verdicts is None or known is not session:
             verdicts = diagnose(known).verdicts
@@ -80,6 +86,13 @@ def prepare(session: Session, verdicts: Sequence[Verdict] | None = None) -> Case
         {verdict.request: verdict for verdict in verdicts or ()} if rebuilt else None,
     )
     return Case(session=session, profile=profile, rows=rows, sums=add_up(rows), calibration=calibration, world=world)
+
+
+def _tells_no_writes(session: Session) -> bool:
+    """Whether later requests read more and more although none of them reports to have written anything."""
+    reads = {request.usage.read or 0 for request in session.requests if request.usage is not None}
+    written = any(request.usage is not None and request.usage.write for request in session.requests)
+    return len(reads - {0}) > 1 and not written
 
 
 def _with_own_ids(session: Session) -> Session:

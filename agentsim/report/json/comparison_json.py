@@ -37,6 +37,7 @@ def comparison_document(comparison: Comparison) -> Document:
             "bill_off": exact(calibration.off, DOLLAR_DIGITS),
         },
         "withheld": comparison.withheld,
+        "models_without_price": list(comparison.without_price),
         "policies": comparison.records(),
         "together": None
         if combined is None

@@ -43,9 +43,23 @@ MOST_TOLD = 8
 
 def write_comparison(paper: Paper, comparison: Comparison) -> None:
     """Write a comparison. Where money is withheld, the reason stands before everything else."""
+    if not comparison.sessions:
+        paper.paragraph((f"No money is named: {comparison.withheld}.", Style.BAD))
+        _left(paper, "Sessions left out", comparison.left_out)
+        return
     _calibration(paper, comparison)
     paper.line()
-    write_table(paper, COLUMNS, _rows(comparison))
+    same = [outcome for outcome in comparison.outcomes if outcome.policy.changes is None]
+    other = [outcome for outcome in comparison.outcomes if outcome.policy.changes is not None]
+    write_table(paper, COLUMNS, _rows(comparison, same))
+    if other:
+        paper.line()
+        paper.paragraph(
+            ("The model would be shown something else", Style.STRONG),
+            ": that it works on with the same requests and answers is assumed, not simulated. --combine takes these "
+            "only by name.",
+        )
+        write_table(paper, COLUMNS, _of_policies(comparison, other))
     saving = [outcome for outcome in comparison.outcomes if outcome.saving is not None and outcome.saving > 0]
     _stories(paper, saving, comparison.harness)
     if comparison.combined is not None:
@@ -91,16 +105,31 @@ def _calibration(paper: Paper, comparison: Comparison) -> None:
         paper.paragraph((f"No money is named: {comparison.withheld}.", Style.BAD))
     if comparison.recorded.unpriced:
         requests = figures.plural(comparison.recorded.unpriced, "request")
-        paper.paragraph((f"Not priced, and in no cost: {requests}.", Style.WARN))
+        models = ", ".join(comparison.without_price) or "an unnamed model"
+        paper.paragraph((f"Not priced, and in no cost: {requests}, of {models}.", Style.WARN))
 
 
-def _rows(comparison: Comparison) -> list[list[Span]]:
+def _of_policies(comparison: Comparison, outcomes: Sequence[Outcome]) -> list[list[Span]]:
+    shown = comparison.withheld is None
+    places = figures.places_for([comparison.recorded.cost])
+    return [
+        _row(
+            outcome.policy.spec + (" *" if outcome.policy.changes else ""),
+            outcome.sums,
+            outcome.saving,
+            outcome.saving_equivalents,
+            shown,
+            places,
+        )
+        for outcome in outcomes
+    ]
+
+
+def _rows(comparison: Comparison, outcomes: Sequence[Outcome]) -> list[list[Span]]:
     shown = comparison.withheld is None
     places = figures.places_for([comparison.recorded.cost])
     rows = [_row(("as recorded", Style.STRONG), comparison.recorded, None, None, shown, places)]
-    for outcome in comparison.outcomes:
-        name = outcome.policy.spec + (" *" if outcome.policy.changes else "")
-        rows.append(_row(name, outcome.sums, outcome.saving, outcome.saving_equivalents, shown, places))
+    rows += _of_policies(comparison, outcomes)
     combined = comparison.combined
     if combined is not None and combined.steps:
         rows.append(

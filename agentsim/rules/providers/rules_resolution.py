@@ -10,6 +10,9 @@ from agentsim.rules.providers.provider_rules import ProviderRules, RuleFigure, S
 from agentsim.rules.providers.rules_document import RULES, DatedFigure, RulesFile, RulesFileError, Setting
 from agentsim.rules.providers.rules_library import base_of
 
+PROFILES = ("session_log",)
+"""Kinds of logs under which rules may differ from what is documented."""
+
 MOST_FILES = 5
 """Files that may refer to each other in a row."""
 
@@ -19,13 +22,13 @@ def resolve(
 ) -> ProviderRules:
     """The rules for one model, named as in a log, at one time, and for requests with breakpoints or without.
 
-    At an unknown time each file is asked for the day on which its sources were read. Raises RulesFileError for an
-    unknown profile, or a rule that is needed and not stated.
+    Where the files say nothing under a profile, the documented rules hold. At an unknown time each file is asked for
+    the day on which its sources were read. Raises RulesFileError for an unknown profile, or a rule that is needed and
+    not stated.
     """
     files = chain(asked, model, when)
-    if profile is not None and not any(profile in file.profiles for file in files):
-        known = ", ".join(sorted({name for file in files for name in file.profiles})) or "none"
-        raise RulesFileError(f"{asked.file}: no profile is called {profile!r} (there are: {known})")
+    if profile is not None and profile not in PROFILES and not any(profile in file.profiles for file in files):
+        raise RulesFileError(f"no profile is called {profile!r} (there are: {', '.join(PROFILES)})")
     found: dict[str, tuple[RulesFile, DatedFigure]] = {}
     settings: dict[str, tuple[RulesFile, Setting]] = {}
     for file in files:

@@ -9,6 +9,7 @@ import msgspec
 
 from agentsim.core.prompt import Block, Prompt
 from agentsim.core.session import Request, Session
+from agentsim.rules.providers import rules_for
 from agentsim.whatif.policies.policy import Policy
 from agentsim.whatif.policies.session_rewriting import (
     SECOND,
@@ -144,7 +145,7 @@ class CompactBeforeExpiry(Policy, frozen=True, kw_only=True):
 
     def rewrite(self, session: Session) -> Session:
         """Compact before the pauses."""
-        from_end = profile_of(session) is not None  # such logs show lifetimes that count from the end of a response
+        profile = profile_of(session)
 
         def when(parent: Request, request: Request, sent: Prompt) -> int | None:
             last = last_marker(sent)
@@ -152,6 +153,7 @@ class CompactBeforeExpiry(Policy, frozen=True, kw_only=True):
                 return None
             ttl = last.ttl
             moment = parent.start + int((ttl - self.margin) * SECOND)
+            from_end = rules_for(parent.provider, parent.model, parent.start, profile).ttl_clock == "response_end"
             used = parent.end if from_end and parent.end is not None else parent.start
             alive = request.start - used <= ttl * SECOND
             return None if alive or sent.tokens < self.at or moment >= request.start else moment

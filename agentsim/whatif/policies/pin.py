@@ -93,6 +93,15 @@ class PinModel(_Pin, frozen=True, kw_only=True):
         "own-code": "Give side jobs to another model in lanes of their own.",
     }
     setting: ClassVar[str] = "model"
+    needs_bodies: ClassVar[bool] = False
+
+    def unsuited(self, session: Session) -> str | None:
+        """The model never changes within a lane, or its provider does too."""
+        providers: dict[str, str] = {}
+        for request in session.requests:
+            if providers.setdefault(request.lane, request.provider) != request.provider and self.wants(request):
+                return "a lane changes its provider with its model"
+        return super().unsuited(session)
 
     def _value(self, request: Request) -> str | None:
         return request.model

@@ -158,3 +158,20 @@ def test_savings_beside_the_fixes_of_a_replay(capsys: pytest.CaptureFixture[str]
     assert fixes["r07"].endswith("Policy keep-alive, for this row alone, would have saved $0.1898 over the session.")
     assert main(["replay", SAMPLE, "--json", "--rows", "misses"]) == ExitCode.OK
     assert "would have saved" not in capsys.readouterr().out
+
+
+def test_logs_that_were_read_and_cannot_be_simulated_say_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = atlas_session()
+    bare = tuple(msgspec.structs.replace(r, prompt=None, usage=Usage(output=1)) for r in given.requests)
+    path = tmp_path / "bare.jsonl"
+    write([msgspec.structs.replace(given, requests=bare, completeness="usage")], path)
+    assert main(["compare", str(path)]) == ExitCode.FINDINGS
+    out = capsys.readouterr().out
+    assert "No money is named: no session can be simulated" in out
+    assert "Sessions left out" in out
+    assert main(["compare", str(path), "--json"]) == ExitCode.FINDINGS
+    assert json.loads(capsys.readouterr().out)["left_out"]
+    assert main(["compare", str(path), "--csv"]) == ExitCode.FINDINGS
+    assert "no money is named" in capsys.readouterr().err

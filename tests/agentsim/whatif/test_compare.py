@@ -122,9 +122,28 @@ def test_each_policy_is_tried_or_said_why_not() -> None:
 
 
 def test_outcomes_are_ordered_by_what_they_save() -> None:
-    savings = [outcome.saving or 0 for outcome in compare(atlas_session()).outcomes]
-    assert savings == sorted(savings, reverse=True)
-    assert savings[0] > 0 > savings[-1]
+    outcomes = compare(atlas_session()).outcomes
+    order = [(outcome.policy.changes is not None, -(outcome.saving or 0)) for outcome in outcomes]
+    assert order == sorted(order)
+    assert {shown_else for shown_else, _ in order} == {False, True}
+
+
+def test_what_shows_the_model_something_else_is_combined_only_by_name() -> None:
+    combined = compare(atlas_session(), combine=True).combined
+    assert combined is not None
+    assert combined.steps
+    assert not [step for step in combined.steps if step.policy.changes]
+    named = compare(atlas_session(), ["deferred-tools"], also=every_policy(), combine=True).combined
+    assert named is not None
+    assert {step.policy.name for step in named.steps if step.policy.changes} == {"deferred-tools"}
+
+
+def test_progress_is_told_step_by_step() -> None:
+    told: list[tuple[int, int]] = []
+    compare(
+        [paused("a"), paused("b")], ["ttl-1h", "no-caching"], progress=lambda done, total: told.append((done, total))
+    )
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_what_excludes_each_other_is_not_combined() -> None:

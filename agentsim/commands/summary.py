@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -15,6 +16,7 @@ EXAMPLES = (
     ("agentsim summary ~/.claude/projects/my-project", "The sessions of one project."),
     ("agentsim summary ~/.codex/sessions captures/", "Logs of any format, each request counted once."),
     ("agentsim summary --top 20", "Longer lists of the worst sessions and misses."),
+    ("agentsim summary --since 30d --by day", "The last 30 days, a line each (days in UTC)."),
     ("agentsim summary --json | jq .losses", "Losses by cause, for programs."),
 )
 
@@ -25,10 +27,26 @@ EXAMPLES = (
 @click.option(
     "--top", type=click.IntRange(0, 1000), default=5, show_default=True, help="How many of the worst to list."
 )
+@click.option(
+    "--by",
+    type=click.Choice(["day", "week", "month", "model", "project", "harness", "version"]),
+    help="A table with a line for each of these instead of the page. Days, weeks and months are in UTC.",
+)
+@click.option("--since", metavar="DATE", help="Only requests from this day on (UTC): 2026-01-31, or 30d for 30 days.")
+@click.option("--until", metavar="DATE", help="Only requests up to this day and on it (UTC).")
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes to read with.  [default: one a core]")
 @strict_option
 @rules_option
-def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None, strict: bool) -> ExitCode:
+def command(
+    paths: tuple[str, ...],
+    as_json: bool,
+    top: int,
+    by: str | None,
+    since: str | None,
+    until: str | None,
+    workers: int | None,
+    strict: bool,
+) -> ExitCode:
     """Sum up sessions: cost, hit rate, losses by cause, the worst sessions and the worst misses.
 
     Logs of any format will do (see 'agentsim trace formats'). Without PATH it reads the logs of every harness on
@@ -49,6 +67,8 @@ def command(paths: tuple[str, ...], as_json: bool, top: int, workers: int | None
         )
     for path in where:
         check_path(path)
+    if by is not None or since is not None or until is not None:
+        return _by_group(where, by, since, until, as_json, strict)
     try:
         with ProgressBar("reading logs") as progress:
             summary = summarise(where, workers=workers, progress=progress, worst=top, meanwhile=_get_ready)
@@ -76,3 +96,46 @@ def _get_ready() -> None:
     """Import what the report will need."""
     import agentsim.diagnose.cause_registry
     import agentsim.report.screen.summary_page  # noqa: F401
+
+
+def _by_group(
+    where: Sequence[str], by: str | None, since: str | None, until: str | None, as_json: bool, strict: bool
+) -> ExitCode:
+    """Write the table of a summary by group."""
+    from datetime import UTC, datetime
+    from typing import cast
+
+    from agentsim.commands.options.session_inputs import unreadable
+    from agentsim.fleet.summary.grouped import By, first_day, summarise_groups
+    from agentsim.report.notices import tell_problems
+
+    today = datetime.now(UTC).date()
+    days = []
+    for name, text in (("--since", since), ("--until", until)):
+        try:
+            days.append(None if text is None else first_day(text, today))
+        except (ValueError, OverflowError):
+            remedy = "write a day such as 2026-01-31, or 30d for the last 30 days"
+            raise Failure(f"{name} {text} is no day", remedy=remedy, code=ExitCode.USAGE) from None
+    first, last = days
+    if first is not None and last is not None and last < first:
+        raise Failure("--until lies before --since", remedy="swap them", code=ExitCode.USAGE)
+    try:
+        found = summarise_groups(where, by=cast("By | None", by), since=first, until=last)
+    except OSError as error:
+        raise unreadable(error, where[0]) from error
+    if as_json:
+        from agentsim.report.json.canonical_json import write_document
+        from agentsim.report.json.grouped_json import grouped_document
+
+        write_document(sys.stdout, grouped_document(found))
+    else:
+        from agentsim.report.paper import Paper
+        from agentsim.report.screen.grouped_page import write_groups
+
+        write_groups(Paper.on(sys.stdout), found)
+    tell_problems(found.problems, found.accountings)
+    skipped = any(sums.skipped for sums in found.accountings)
+    if strict and (skipped or any(not problem.note for problem in found.problems)):
+        return ExitCode.UNREADABLE
+    return ExitCode.OK

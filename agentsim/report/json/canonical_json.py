@@ -62,7 +62,7 @@ def replay_document(
     in_vain = never_read(diagnosis.rows)
     numbered = zip(range(1, len(diagnosis.rows) + 1), diagnosis.rows, diagnosis.verdicts, in_vain, strict=True)
     return {
-        **_envelope("replay"),
+        **envelope("replay"),
         "session": _session(session, content),
         "judged_by": "bodies" if diagnosis.by_bodies else "rows",
         "rows": [
@@ -73,14 +73,14 @@ def replay_document(
         "events": [_event(event) for event in session.events],
         "totals": {**totals(diagnosis.totals), "never_read": in_vain_sums(in_vain)},
         "accounting": accounting(session.accounting),
-        "problems": _problems([*problems, *session.problems]),
+        "problems": problem_documents([*problems, *session.problems]),
     }
 
 
 def summary_document(summary: Summary) -> Document:
     """Many sessions: sums, losses by cause, the sessions and misses that lost most."""
     return {
-        **_envelope("summary"),
+        **envelope("summary"),
         "sessions": summary.sessions,
         "files": summary.files,
         "formats": [
@@ -116,14 +116,14 @@ def summary_document(summary: Summary) -> Document:
         "worst_sessions": [_session_line(line) for line in summary.worst_sessions],
         "worst_misses": [_miss_line(miss) for miss in summary.worst_misses],
         "accounting": accounting(summary.accounting),
-        "problems": _problems(summary.problems),
+        "problems": problem_documents(summary.problems),
     }
 
 
 def agreement_document(agreement: LabelAgreement, problems: Iterable[Problem] = ()) -> Document:
     """Blind verdicts beside the reasons that the provider recorded, and what of the input could not be used."""
     return {
-        **_envelope("agree"),
+        **envelope("agree"),
         "labelled": agreement.labelled,
         "exact": agreement.exact,
         "compatible": agreement.compatible,
@@ -151,7 +151,7 @@ def agreement_document(agreement: LabelAgreement, problems: Iterable[Problem] = 
             }
             for row in agreement.rows
         ],
-        "problems": _problems(problems),
+        "problems": problem_documents(problems),
     }
 
 
@@ -160,7 +160,7 @@ def formats_document(
 ) -> Document:
     """The formats that can be read, and the ones that files were found to have."""
     document = {
-        **_envelope("formats"),
+        **envelope("formats"),
         "formats": [{"name": f.name, "description": f.description, "verified": f.verified} for f in formats],
     }
     if detected is not None:
@@ -216,7 +216,7 @@ def accounting(sums: Accounting) -> Document:
     }
 
 
-def _problems(items: Iterable[Problem]) -> list[Document]:
+def problem_documents(items: Iterable[Problem]) -> list[Document]:
     """Problems; ``note`` says that nothing was left out."""
     return [
         {"file": p.file, "line": p.line, "reason": p.reason, "remedy": p.remedy, **({"note": True} if p.note else {})}
@@ -224,7 +224,8 @@ def _problems(items: Iterable[Problem]) -> list[Document]:
     ]
 
 
-def _envelope(report: str) -> Document:
+def envelope(report: str) -> Document:
+    """What every document begins with."""
     return {"agentsim": __version__, "report": report, "version": 1}
 
 

@@ -1,0 +1,93 @@
+"""A summary by group: the groups add up to the plain summary, and each request stands in one."""
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+import agentsim.traces.samples
+from agentsim.cli import main
+from agentsim.core.dates import DAY, start_of
+from agentsim.core.session import Request, Session, Usage
+from agentsim.fleet.summary import summarise
+from agentsim.fleet.summary.grouped import GROUPED_BY, By, GroupSums, first_day, summarise_groups, time_of
+from agentsim.report.exits import ExitCode
+from agentsim.traces.format_registry import read
+
+SAMPLES = Path(agentsim.traces.samples.__file__).parent
+LOG = str(SAMPLES / "claude-code.jsonl")
+
+
+def add_up(folder: str, by: By) -> None:
+    plain, grouped = summarise([folder], workers=1), summarise_groups([folder], by=by)
+    whole = grouped.total
+    assert (whole.requests, whole.input, whole.read) == (plain.requests, plain.hit_total, plain.hit_read)
+    assert (whole.cost, whole.lost_cost, whole.lost_tokens) == (plain.cost, plain.lost_cost, plain.lost_tokens)
+    assert whole.misses == sum(loss.count for loss in plain.losses)
+    assert whole.unpriced == sum(count for _, count in plain.unpriced)
+    for field in GroupSums.__struct_fields__[1:]:
+        assert sum(getattr(group, field) or 0 for group in grouped.groups) == (getattr(whole, field) or 0), field
+
+
+@pytest.mark.parametrize("by", GROUPED_BY)
+def test_samples_add_up(by: By) -> None:
+    add_up(str(SAMPLES), by)
+
+
+def test_real_logs_add_up(shared_data: Path) -> None:
+    add_up(str(shared_data / "claude-code"), "day")
+
+
+def test_days_part_the_requests() -> None:
+    times = [time_of(request) for session in read([LOG]) for request in session.requests if request.counted]
+    days = sorted({time // DAY for time in times if time is not None})
+    middle = datetime.fromtimestamp(days[0] * DAY // 10**9, UTC).date()
+    until, after = (
+        summarise_groups([LOG], until=middle).total.requests,
+        summarise_groups([LOG], since=date.fromordinal(middle.toordinal() + 1)).total.requests,
+    )
+    inside = sum(time is not None and time < start_of(middle) + DAY for time in times)
+    assert (until, until + after) == (inside, len(times))
+
+
+def session_at(end: int | None, usage: Usage | None) -> Session:
+    request = Request(id="a", lane="main", model="claude-opus-4-5", start=None, end=end, usage=usage)
+    return Session(id="s", format="pairs", completeness="usage", lanes=(), requests=(request,))
+
+
+@pytest.mark.parametrize(("offset", "count"), [(-1, 0), (0, 1), (DAY - 1, 1), (DAY, 0)])
+def test_the_edges_of_a_day(monkeypatch: pytest.MonkeyPatch, offset: int, count: int) -> None:
+    day = date(2026, 3, 1)
+    session = session_at(start_of(day) + offset, Usage(fresh=10))
+    monkeypatch.setattr("agentsim.fleet.summary.grouped.read", lambda paths, problems: iter([session]))
+    assert summarise_groups(["x"], since=day, until=day).total.requests == count
+
+
+def test_what_is_not_known_is_not_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = session_at(None, None)
+    monkeypatch.setattr("agentsim.fleet.summary.grouped.read", lambda paths, problems: iter([session]))
+    (group,) = summarise_groups(["x"], by="day").groups
+    assert group.name is None
+    assert (group.requests, group.bare) == (1, 1)
+    assert (group.input, group.read, group.cost, group.lost_cost) == (None, None, None, None)
+    left_out = summarise_groups(["x"], since=date(2026, 1, 1))
+    assert (left_out.undated, left_out.total.requests) == (1, 0)
+
+
+def test_the_last_days() -> None:
+    today = date(2026, 3, 1)
+    assert first_day("1d", today) == today
+    assert first_day("2d", today) == date(2026, 2, 28)
+    assert first_day("2026-01-31", today) == date(2026, 1, 31)
+    for wrong in ("0d", "d", "-1d", "yesterday"):
+        with pytest.raises(ValueError):
+            first_day(wrong, today)
+
+
+def test_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["summary", LOG, "--by", "model"]) == ExitCode.OK
+    assert "total" in capsys.readouterr().out
+    assert main(["summary", LOG, "--by", "month", "--json"]) == ExitCode.OK
+    assert '"report": "summary-by"' in capsys.readouterr().out
+    assert main(["summary", LOG, "--since", "never"]) == ExitCode.USAGE
+    assert main(["summary", LOG, "--since", "2026-02-02", "--until", "2026-02-01"]) == ExitCode.USAGE

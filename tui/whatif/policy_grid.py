@@ -75,10 +75,15 @@ class PolicyRows:
         self.idle.pop(changed.name, None)
 
     def sort(self) -> None:
-        """The most saving first; those without anything to do last."""
+        """The most saving first, those that change what the model sees below them, those with nothing to do last."""
 
-        def place(name: str) -> tuple[bool, int, int]:
-            return (name in self.idle, -(self.saves.get(name) or 0), NAMES.index(name))
+        def place(name: str) -> tuple[bool, bool, int, int]:
+            return (
+                name in self.idle,
+                self.policies[name].changes is not None,
+                -(self.saves.get(name) or 0),
+                NAMES.index(name),
+            )
 
         self.order = sorted(self.order, key=place)
 

@@ -9,7 +9,7 @@ from agentsim.core.dates import DAY, has_date
 from agentsim.core.session import Request, Usage
 from agentsim.rules.prices.billing import billed_parts
 from agentsim.rules.prices.own_prices import OwnPrice, own_card
-from agentsim.rules.prices.price_names import LONGEST, Directory
+from agentsim.rules.prices.price_names import LONGEST, Directory, geography
 from agentsim.rules.prices.price_store import load_table
 from agentsim.rules.prices.price_table import Modifier, PricedModel, Prices, PriceTable
 from agentsim.rules.prices.rate_card import RateCard, cost, equivalents
@@ -146,6 +146,8 @@ class PriceBook:
             return ()
         owner, model = found
         context = _context(*way)
+        if place := geography(name):
+            context["geography"] = place
         moment, timed = (self._read_until, False) if when is None else (when, True)
         prices, open_questions = _resolve(model, moment, timed, context)
         factor = (1, 1)
@@ -153,7 +155,7 @@ class PriceBook:
             modifier = self._modifier(owner, model.id, question, moment, timed)
             if modifier is not None:
                 factor = (factor[0] * modifier.numerator, factor[1] * modifier.denominator)
-            elif question[0] != "region":  # no surcharge known for a region: none asked
+            elif question[0] not in ("region", "geography"):  # no surcharge known for a region: none asked
                 return ()
         return _cards(prices, factor, model.storage)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agentsim.core.dates import start_of
+from agentsim.core.dates import DAY, start_of
 from agentsim.core.money import picodollars
 from agentsim.rules.prices.price_table import (
     Clause,
@@ -40,8 +40,6 @@ KEYS = {
 
 UNSEEN = ("requests_kcount", "output_reasoning_mtok", "output_citation_mtok")
 """Prices of things that our usage does not tell apart. A model that has one is not priced: better than wrongly."""
-
-EPOCH = datetime.date(1970, 1, 1)
 
 
 class UnusablePriceError(ValueError):
@@ -76,9 +74,9 @@ def _provider(provider: Any, additions: Mapping[str, Any]) -> PricedProvider:
     for entry in additions.get("hour_write", ()):
         if provider.id in entry["providers"]:
             models = [_with_hour_write(model, entry) for model in models]
-    for entry in additions.get("hours", ()):
+    for entry in additions.get("peak", ()):
         if entry["provider"] == provider.id:
-            models = [_with_weekdays(model, entry) for model in models]
+            models = [_with_peak(model, entry) for model in models]
     for entry in additions.get("successor", ()):
         if entry["provider"] == provider.id:
             models = _with_successor(models, entry)
@@ -150,7 +148,7 @@ def _when(constraint: Any) -> When:
         return When()
     match type(constraint).__name__:
         case "StartDateConstraint":
-            return When(since_day=(constraint.start_date - EPOCH).days)
+            return When(since=start_of(constraint.start_date))
         case "TimeOfDateConstraint":
             return When(from_time=_clock(constraint.start_time), until_time=_clock(constraint.end_time))
     raise UnusablePriceError(f"a price under a condition of an unknown kind: {type(constraint).__name__}")
@@ -234,27 +232,43 @@ def _hour_write(prices: Prices, factor: Fraction) -> Prices:
     return msgspec.structs.replace(prices, write_1h=tuple((start, int(price)) for start, price in steps))
 
 
-def _with_weekdays(model: PricedModel, entry: Mapping[str, Any]) -> PricedModel:
+def _with_peak(model: PricedModel, entry: Mapping[str, Any]) -> PricedModel:
+    """The model, each price of which is dearer at the peak hours, in place of the library's own prices of some hours.
+
+    The library keeps days only: what begins there on the first whole day after the change began with the change.
+    """
     if model.id not in entry["models"]:
         return model
-    days, since = tuple(entry["weekdays"]), (entry["since"] - EPOCH).days
-    periods = tuple(
-        msgspec.structs.replace(
-            period, when=msgspec.structs.replace(period.when, weekdays=days, since_day=period.when.since_day or since)
-        )
-        if period.when.from_time is not None
-        else period
-        for period in model.periods
-    )
-    return msgspec.structs.replace(model, periods=periods)
+    began = int(entry["since"].timestamp()) * 10**9
+    first_whole_day = -(-began // DAY) * DAY
+    factor, days = Fraction(entry["factor"]), tuple(entry["weekdays"])
+    periods: list[Period] = []
+    for period in model.periods:
+        if period.when.from_time is not None:
+            continue
+        since = began if period.when.since == first_whole_day else period.when.since
+        periods.append(Period(period.prices, msgspec.structs.replace(period.when, since=since)))
+        dearer = _times(period.prices, factor)
+        for start, end in entry["hours"]:
+            when = When(max(began, since or began), period.when.until, _clock(start), _clock(end), days)
+            periods.append(Period(dearer, when))
+    return msgspec.structs.replace(model, periods=tuple(periods))
+
+
+def _times(prices: Prices, factor: Fraction) -> Prices:
+    fields = {name: steps for name in Prices.__struct_fields__ if (steps := getattr(prices, name)) is not None}
+    raised = {name: tuple((start, price * factor) for start, price in steps) for name, steps in fields.items()}
+    if any(price.denominator != 1 for steps in raised.values() for _, price in steps):
+        raise UnusablePriceError("a price at peak hours is finer than a picodollar a token")
+    return Prices(**{name: tuple((start, int(price)) for start, price in steps) for name, steps in raised.items()})
 
 
 def _with_successor(models: list[PricedModel], entry: Mapping[str, Any]) -> list[PricedModel]:
     """The models, some of which cost what another one does from a day on."""
-    since = (entry["since"] - EPOCH).days
+    since = start_of(entry["since"])
     later = tuple(
         msgspec.structs.replace(
-            period, when=msgspec.structs.replace(period.when, since_day=max(since, period.when.since_day or since))
+            period, when=msgspec.structs.replace(period.when, since=max(since, period.when.since or since))
         )
         for model in models
         if model.id == entry["like"]
@@ -290,6 +304,6 @@ def _modifier(entry: Mapping[str, Any]) -> Modifier:
 def _dates(entry: Mapping[str, Any]) -> When:
     since, until = entry.get("since"), entry.get("until")
     return When(
-        since_day=(since - EPOCH).days if since else None,
-        until_day=(until - EPOCH).days if until else None,
+        since=start_of(since) if since else None,
+        until=start_of(until) if until else None,
     )

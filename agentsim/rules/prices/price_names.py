@@ -11,7 +11,8 @@ LONGEST = 200
 """Characters; a longer name is no model's."""
 
 WINDOW = re.compile(r"\[[^\]]*\]$")  # claude-opus-4-6[1m]: the harness' mark for a context window
-CLOUD = re.compile(r"^(?:[a-z-]{2,10}\.)?anthropic\.")  # us.anthropic.claude-…: regions and makers on Bedrock
+CLOUD = re.compile(r"^(?:(?:[a-z-]{2,10}\.)?anthropic|[a-z-]{2,10}\.openai)\.")  # us.anthropic.claude-… on Bedrock
+GEOGRAPHY = re.compile(r"^(?:.*/)?([a-z-]{2,10})\.(?:anthropic|openai)\.")
 REVISION = re.compile(r"-v\d+(?::\d+)*$")  # …-v1:0
 DATE = re.compile(r"[-@]20\d{6}$|-latest$")
 DOTS = re.compile(r"(?<=\d)\.(?=\d)")  # claude-fable-5.2: gateways write the version so, its maker does not
@@ -29,6 +30,12 @@ def spellings(name: str) -> Iterator[str]:
             yield name
     if name.startswith("claude") and (dashed := DOTS.sub("-", name)) != name:
         yield dashed
+
+
+def geography(name: str) -> str | None:
+    """The part of the world to which a cloud's name of a model keeps its requests; ``None`` for all of it."""
+    found = GEOGRAPHY.match(name.strip().lower())
+    return None if found is None or found[1] == "global" else found[1]
 
 
 def model_names() -> frozenset[str]:

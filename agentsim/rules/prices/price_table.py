@@ -45,13 +45,13 @@ class Clause(msgspec.Struct, frozen=True, array_like=True):
 
 
 class When(msgspec.Struct, frozen=True, array_like=True):
-    """When a price applies: days since the epoch (the last one excluded) and nanoseconds of the day, all in UTC.
+    """When a price applies: moments (the last one excluded) and nanoseconds of the day, all in UTC.
 
     ``weekdays`` are those on which its hours count (Monday is 0); empty: all.
     """
 
-    since_day: int | None = None
-    until_day: int | None = None
+    since: int | None = None
+    until: int | None = None
     from_time: int | None = None
     until_time: int | None = None
     weekdays: tuple[int, ...] = ()
@@ -61,9 +61,7 @@ class When(msgspec.Struct, frozen=True, array_like=True):
 
         Where only the day is known (not ``timed``), a price of some hours does not.
         """
-        since = None if self.since_day is None else self.since_day * DAY
-        until = None if self.until_day is None else self.until_day * DAY
-        if not within(moment, since, until):
+        if not within(moment, self.since, self.until):
             return False
         if self.from_time is None or self.until_time is None:
             return True

@@ -46,8 +46,7 @@ def test_the_first_day_is_part_of_it_and_the_end_is_not(day: date, clock: int, s
     assert Dated(from_=since, until=until).holds("m", moment) == expected
     starts = [None if one is None else start_of(one) for one in (since, until)]
     assert within(moment, *starts) == expected
-    numbers = [None if one is None else one // DAY for one in starts]
-    assert When(since_day=numbers[0], until_day=numbers[1]).active(moment, timed=False) == expected
+    assert When(since=starts[0], until=starts[1]).active(moment, timed=False) == expected
 
 
 @given(DAYS, st.lists(st.tuples(ENDS, ENDS), max_size=4))

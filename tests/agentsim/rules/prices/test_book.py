@@ -195,7 +195,7 @@ def test_models_that_the_library_lacks(model, read):
         ("anthropic", "claude-fable-5-2-20261105"),
         ("anthropic", "Claude-Fable-5-2"),
         ("anthropic", "anthropic/claude-fable-5-2"),
-        ("anthropic", "us.anthropic.claude-fable-5-2-20261105-v1:0"),
+        ("anthropic", "global.anthropic.claude-fable-5-2-20261105-v1:0"),
         ("anthropic", "global.anthropic.claude-fable-5-2"),
         ("anthropic", "claude-fable-5-2@20261105"),
         ("anthropic", "claude-fable-5-2-latest"),

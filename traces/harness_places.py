@@ -6,7 +6,8 @@ The places are those of docs/formats.md. Nothing is read here; a place is named 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 
@@ -74,3 +75,19 @@ def count_logs(place: FoundPlace) -> int:
     from agentsim.traces.log_walk import find
 
     return len(find((place.path,), lambda _problem: None))
+
+
+def newest_log(paths: Sequence[str]) -> str | None:
+    """The log in these places that was written to last and is of a known format; ``None`` where there is none."""
+    from agentsim.traces.format_registry import detect
+    from agentsim.traces.log_walk import find
+
+    dated = []
+    for file in find(paths, lambda _problem: None):
+        with suppress(OSError):
+            dated.append((os.stat(file.path).st_mtime_ns, file.path))
+    for _, path in sorted(dated, reverse=True):
+        with suppress(OSError):
+            if detect(path) is not None:
+                return path
+    return None

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     ("agentsim replay session.jsonl", "Every request of a session, and why the cache was lost."),
+    ("agentsim replay", "The newest session on this machine, of any harness."),
+    ("agentsim replay session.jsonl --row 12", "One request of it."),
     ("agentsim replay session.jsonl --rows misses", "Only the requests that lost something."),
     ("agentsim replay ~/.claude/projects --session 94fab1a1", "One session out of many."),
     ("agentsim replay capture.jsonl --usage-only", "What the usage counters alone would tell."),
@@ -37,11 +39,13 @@ hour."""
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Show each request of a session and why its cache was lost.")
-@paths_argument()
+@paths_argument(required=False)
 @json_option
 @click.option(
     "--rows", type=click.Choice(["all", "misses"]), default="all", help="Which rows to show.", show_default=True
 )
+@click.option("--row", type=click.IntRange(1), metavar="N", help="Show one row: its number in the whole session.")
+@click.option("--line", type=click.IntRange(1), metavar="N", help="Show the row of this line of the log.")
 @click.option("--lane", metavar="LANE", help="Show one lane: its id, the beginning of it, or a name such as 'main'.")
 @click.option(
     "--session", "session_id", metavar="ID", help="Which session, when there are several: the beginning of its id."
@@ -85,6 +89,8 @@ def command(
     paths: tuple[str, ...],
     as_json: bool,
     rows: Literal["all", "misses"],
+    row: int | None,
+    line: int | None,
     lane: str | None,
     session_id: str | None,
     usage_only: bool,
@@ -100,6 +106,7 @@ def command(
 
     Under each request that lost its cache stand the cause, the place, the price of the loss, what is established and
     what is still to check, and the fix. PATH is a log or a folder of logs in any format of 'agentsim trace formats'.
+    Without PATH it is the newest session of any harness on this machine.
 
     With --backend engine each prompt is put through a real model: tokens reused as the rule predicts beside those that
     were, and the times and memory that took. The exit code is 1 when a prediction was wrong.
@@ -108,7 +115,16 @@ def command(
     from agentsim.diagnose import diagnose
 
     problems: list[Problem] = []
-    session = choose_session(read_sessions(paths, problems), session_id)
+    if paths:
+        sessions = read_sessions(paths, problems)
+        at_line = [one for one in sessions if any(r.source and r.source.line == line for r in one.requests)]
+        session = choose_session(at_line if at_line and session_id is None else sessions, session_id)
+    else:
+        session = newest(problems, session_id)
+    if line is not None:
+        row = row_of_line(session, line)
+    if row is not None and row > len(session.requests):
+        raise Failure(f"no row {row:,}", remedy=f"the session has {len(session.requests):,} rows", code=ExitCode.USAGE)
     if backend == "engine":
         agreed = replay_on_engine(session, as_json, engine)
         skips = tell_skips([session], problems, strict)
@@ -128,17 +144,46 @@ def command(
     if as_json:
         from agentsim.report.json.canonical_json import replay_document, write_document
 
-        document = replay_document(diagnosis, rows=rows, lane=lane_id, content=content, problems=problems)
+        document = replay_document(diagnosis, rows=rows, row=row, lane=lane_id, content=content, problems=problems)
         write_document(sys.stdout, document)
     else:
         from agentsim.report.paper import Paper
         from agentsim.report.screen.replay_page import write_replay
 
-        write_replay(Paper.on(sys.stdout), diagnosis, rows=rows, lane=lane_id, content=content)
+        write_replay(Paper.on(sys.stdout), diagnosis, rows=rows, row=row, lane=lane_id, content=content)
     skips = tell_skips([session], problems, strict)
     if skips is not ExitCode.OK:
         return skips
     return ExitCode.FINDINGS if exit_code and diagnosis.totals.misses else ExitCode.OK
+
+
+def row_of_line(session: Session, line: int) -> int:
+    """The number of the one row whose request stands at this line. Raises Failure when that is not one."""
+    lines = [request.source.line if request.source is not None else None for request in session.requests]
+    if lines.count(line) != 1:
+        reason = "several rows stand" if line in lines else "no row stands"
+        raise Failure(f"{reason} at line {line:,}", remedy="choose one with --row", code=ExitCode.USAGE)
+    return lines.index(line) + 1
+
+
+def newest(problems: list[Problem], session_id: str | None) -> Session:
+    """The session of this machine's harnesses that was written to last, or the one whose id is asked for. Raises
+    Failure where there is none."""
+    from agentsim.commands.options.session_inputs import choose_session, read_sessions
+    from agentsim.traces.harness_places import found_places, newest_log
+
+    places = [place.path for place in found_places()]
+    log = newest_log(places)
+    if log is None:
+        raise Failure("no logs of a harness on this machine", remedy="name a file or folder")
+    if session_id is not None:
+        return choose_session(read_sessions(places, problems), session_id)
+    return max(read_sessions([log], problems), key=last_time)
+
+
+def last_time(session: Session) -> int:
+    """When the last request of a session ended or began; before all others where no time is known."""
+    return max((time for request in session.requests for time in (request.start, request.end) if time), default=-1)
 
 
 def replay_on_engine(session: Session, as_json: bool, options: dict[str, Any]) -> ExitCode:

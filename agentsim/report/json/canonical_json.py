@@ -46,14 +46,15 @@ def replay_document(
     diagnosis: Diagnosis,
     *,
     rows: Literal["all", "misses"] = "all",
+    row: int | None = None,
     lane: str | None = None,
     content: bool = False,
     problems: Iterable[Problem] = (),
 ) -> Document:
     """A judged session: its rows with their verdicts, its events, its totals, and where each line of input went.
 
-    ``rows`` and ``lane`` choose rows; numbers and totals stay those of the whole session. ``problems`` are those of the
-    input beyond the session's own.
+    ``rows``, ``row`` and ``lane`` choose rows; numbers and totals stay those of the whole session. ``problems`` are
+    those of the input beyond the session's own.
     """
     from agentsim.diagnose.never_read import never_read
     from agentsim.report.json.never_read_json import in_vain_document, in_vain_sums
@@ -66,9 +67,11 @@ def replay_document(
         "session": _session(session, content),
         "judged_by": "bodies" if diagnosis.by_bodies else "rows",
         "rows": [
-            {**_row(number, row, verdict, content), "never_read": in_vain_document(unread)}
-            for number, row, verdict, unread in numbered
-            if (rows == "all" or verdict.kind == "miss") and (lane is None or row.request.lane == lane)
+            {**_row(number, found, verdict, content), "never_read": in_vain_document(unread)}
+            for number, found, verdict, unread in numbered
+            if (rows == "all" or verdict.kind == "miss")
+            and (lane is None or found.request.lane == lane)
+            and row in (None, number)
         ],
         "events": [_event(event) for event in session.events],
         "totals": {**totals(diagnosis.totals), "never_read": in_vain_sums(in_vain)},

@@ -39,15 +39,21 @@ _LABELS = 13
 
 
 def write_replay(
-    paper: Paper, diagnosis: Diagnosis, *, rows: Which = "all", lane: str | None = None, content: bool = False
+    paper: Paper,
+    diagnosis: Diagnosis,
+    *,
+    rows: Which = "all",
+    row: int | None = None,
+    lane: str | None = None,
+    content: bool = False,
 ) -> None:
-    """Write a judged session. ``rows="misses"`` leaves out rows that lost nothing; ``lane`` keeps one lane.
+    """Write a judged session. ``rows="misses"`` leaves out rows that lost nothing; ``row`` and ``lane`` keep one.
 
     Totals are those of the whole session whatever is left out. ``content`` shows the words around a difference.
     """
     session = diagnosis.session
     _heading(paper, session)
-    table = _Rows(paper, diagnosis, lane)
+    table = _Rows(paper, diagnosis, lane, row)
     shown = table.show(rows, content)
     if shown == 0:
         paper.line("Nothing was lost." if rows == "misses" else "No requests.")
@@ -58,9 +64,10 @@ def write_replay(
 class _Rows:
     """The table of requests of a session."""
 
-    def __init__(self, paper: Paper, diagnosis: Diagnosis, lane: str | None) -> None:
+    def __init__(self, paper: Paper, diagnosis: Diagnosis, lane: str | None, only: int | None = None) -> None:
         self._paper = paper
         self._lanes = lane_names(diagnosis.session.lanes)
+        self._whole = only is None
         self._before: dict[str, int | None] = {}
         self._events, self._later = _by_request(diagnosis.session)
         self._models = len({row.request.model for row in diagnosis.rows}) > 1
@@ -69,7 +76,7 @@ class _Rows:
         self._rows = [
             (row, verdict, self._cells(number, row, verdict, gap))
             for number, row, verdict, gap in numbered
-            if lane is None or row.request.lane == lane
+            if (lane is None or row.request.lane == lane) and only in (None, number)
         ]
         several = len({row.request.lane for row, _, _ in self._rows}) > 1
         fresh = any(row.usage.fresh for row, _, _ in self._rows)
@@ -117,7 +124,7 @@ class _Rows:
                 told.add(fix)
             if verdict.kind == "uncached":
                 uncached.add(row.request.lane)
-        for event in self._later if which == "all" else ():
+        for event in self._later if which == "all" and self._whole else ():
             self._event(event)
         self._paper.line(("─" * min(self._layout.width, self._paper.width), Style.FAINT))
         return len(wanted)

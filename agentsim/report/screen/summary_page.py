@@ -142,7 +142,7 @@ def _worst_misses(paper: Paper, misses: Sequence[MissLine]) -> None:
     if not misses:
         return
     paper.line()
-    paper.line(("Dearest misses", Style.STRONG))
+    paper.line(("Most expensive misses", Style.STRONG))
     places = figures.places_for(miss.lost_cost for miss in misses)
     rows: list[list[Span]] = [
         [
@@ -157,8 +157,10 @@ def _worst_misses(paper: Paper, misses: Sequence[MissLine]) -> None:
     write_table(paper, MISS_COLUMNS, rows, indent=2)
     if not misses[0].file:
         return  # a trace may not tell which log its requests came from
+    # Of other files than JSON lines a line does not tell a request.
+    which = f"--line {misses[0].line}" if misses[0].line and misses[0].file.endswith(".jsonl") else "--rows misses"
     paper.paragraph(
-        (f"agentsim replay {quote(misses[0].file)} --rows misses tells the story of the first.", Style.FAINT),
+        (f"agentsim replay {quote(misses[0].file)} {which} shows the first of them.", Style.FAINT),
         first=["  "],
         rest=["  "],
     )

@@ -1,6 +1,7 @@
 """``agentsim replay`` on a small Claude Code log: 20,000 written, then read and 1,000 written, then all of it lost."""
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -87,3 +88,31 @@ def test_a_file_that_is_no_log(content: str, tmp_path: Path, capsys: pytest.Capt
 def test_a_folder_without_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(tmp_path)]) == ExitCode.UNREADABLE
     assert str(tmp_path) in capsys.readouterr().err
+
+
+def test_one_row(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", log, "--row", "3"]) == ExitCode.OK
+    assert re.findall(r"^ +(\d+)  \d\d:", capsys.readouterr().out, re.M) == ["3"]
+    assert main(["replay", log, "--row", "2", "--json"]) == ExitCode.OK
+    assert [row["number"] for row in json.loads(capsys.readouterr().out)["rows"]] == [2]
+    assert main(["replay", log, "--row", "4"]) == ExitCode.USAGE
+
+
+def test_without_a_path_the_newest(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay"]) == ExitCode.UNREADABLE
+    folder = own_home / ".claude" / "projects" / "some-project"
+    folder.mkdir(parents=True)
+    for name, time in (("old", 1_000), ("new", 3_000), ("middle", 2_000)):
+        os.utime(claude_code_log(folder, f"{name}.jsonl", MODEL), (time, time))
+    capsys.readouterr()
+    assert main(["replay", "--json"]) == ExitCode.OK
+    assert json.loads(capsys.readouterr().out)["session"]["files"][0].endswith("new.jsonl")
+
+
+def test_the_worst_miss_of_a_summary_is_a_row_by_its_line(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["summary", log, "--json"]) == ExitCode.OK
+    miss = json.loads(capsys.readouterr().out)["worst_misses"][0]
+    assert main(["replay", miss["file"], "--line", str(miss["line"]), "--json"]) == ExitCode.OK
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert (row["id"], row["verdict"]["kind"]) == (miss["request"], "miss")
+    assert main(["replay", log, "--line", "999"]) == ExitCode.USAGE

@@ -115,7 +115,7 @@ def test_no_command_shows_the_help_and_says_that_something_is_missing(capsys: py
     "arguments",
     [
         ["nothing"],
-        ["replay"],
+        ["compare"],
         ["replay", "--nothing", "x"],
         ["replay", "--rows", "some", "x"],
         ["summary", "--top", "x"],

@@ -89,6 +89,7 @@ def sessions(draw):
     request_ids = draw(st.lists(ids, max_size=6, unique=True))
     requests: list[Request] = []
     for request_id in request_ids:
+        before = [request.id for request in requests]  # a parent stands before its children
         earlier = [request.prompt for request in requests if request.prompt is not None]
         requests.append(
             Request(
@@ -97,7 +98,7 @@ def sessions(draw):
                 model=draw(words),
                 start=draw(times),
                 provider=draw(st.sampled_from(["anthropic", "openai"])),
-                parent=draw(st.none() | st.sampled_from(request_ids)),
+                parent=draw(st.none() | st.sampled_from(before)) if before else None,
                 purpose=draw(one_of(Purpose)),
                 first_token=draw(times),
                 end=draw(times),

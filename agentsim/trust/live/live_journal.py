@@ -7,7 +7,7 @@ import msgspec
 from agentsim.core.session import Usage
 from agentsim.trust.live.live_run import LiveRow
 
-FORMAT = "agentsim/trust/live/1"
+FORMAT = "agentsim/live/1"
 _encode = msgspec.json.encode
 
 

@@ -14,7 +14,7 @@ import msgspec
 from agentsim.core.session import Usage
 from agentsim.trust.probe.probe_bench import ProbeFinding, ProbeStep
 
-FORMAT = "agentsim/trust/probe/1"
+FORMAT = "agentsim/probe/1"
 _encode = msgspec.json.encode
 
 

@@ -149,7 +149,7 @@ class _Session:
             format=header.source_format,
             completeness=header.completeness,
             lanes=tuple(self.lanes.values()),
-            requests=tuple(self.requests),
+            requests=_parents_first(self.requests),
             events=tuple(self.events),
             files=header.files,
             harness=header.harness,
@@ -302,3 +302,19 @@ def _usage(row: UsageRow) -> Usage:
         read=row.read,
         output=row.output,
     )
+
+
+def _parents_first(requests: list[Request]) -> tuple[Request, ...]:
+    """Requests in the order of the file, but a parent that stands behind its child (lines were exchanged) before it."""
+    seen: set[str] = set()
+    here = {request.id: request for request in requests}
+    ordered: list[Request] = []
+    for request in requests:
+        line: list[Request] = []
+        one: Request | None = request
+        while one is not None and one.id not in seen:
+            seen.add(one.id)
+            line.append(one)
+            one = here.get(one.parent or "")
+        ordered += reversed(line)
+    return tuple(ordered)

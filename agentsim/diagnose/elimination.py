@@ -12,10 +12,6 @@ from agentsim.core.verdict import Evidence
 from agentsim.diagnose.host_change import moved_hosts
 from agentsim.diagnose.row_facts import FIVE_MINUTES, ONE_HOUR, LaneMemory, RowFacts
 
-LOOKBACK = 20
-"""Content blocks between two prompts up to which session logs show every entry found; one more loses it. The documented
-window is 20 positions with the breakpoint's own block as the first, so exactly 20 is the one doubtful count."""
-
 SECOND = 10**9
 
 
@@ -153,10 +149,10 @@ def find_cause(
         if clock is DOCUMENTED_CLOCK:
             to_check.append("That the lifetime counts from the request's start, and that nothing refreshed the entry.")
         return Elimination(expiry_code(parent), "implied", leads(row), established, to_check)
-    if row.appended is not None and row.appended > LOOKBACK:
+    if row.appended is not None and row.appended > row.lookback:
         established.append(
             f"{row.appended} content blocks were appended since the previous request; a breakpoint finds an entry at "
-            f"most {LOOKBACK} blocks back."
+            f"most {row.lookback} blocks back."
         )
         return Elimination("AS301", "implied", (), established, to_check)
     if equal:
@@ -258,7 +254,7 @@ def _level(row: RowFacts, memory: LaneMemory, established: list[str], to_check: 
 
 def _possible(level: str, row: RowFacts) -> tuple[str, ...]:
     codes = _REACHED.get(level, _FRONT)
-    if row.appended is not None and row.appended == LOOKBACK:
+    if row.appended is not None and row.appended == row.lookback:
         codes = ("AS301", *codes)
     return codes
 
@@ -321,7 +317,7 @@ def _equal_but_lost(row: RowFacts, expired: str, established: list[str], to_chec
     established.append("The provider compared the two requests and found no difference.")
     if expired == "edge":
         return Elimination("AS204", "implied", (), established, to_check)
-    if row.appended is not None and row.appended == LOOKBACK:
+    if row.appended is not None and row.appended == row.lookback:
         return Elimination("AS301", "implied", ("AS503",), established, to_check)
     to_check.append("Whether the entry was evicted early or the request reached another cache.")
     return Elimination("AS902" if row.read == 0 else "AS901", "unexplained", ("AS503",), established, to_check)
@@ -338,6 +334,6 @@ def _open(row: RowFacts, level: str, established: list[str], to_check: list[str]
         return Elimination("AS190", "implied", _FRONT, established, to_check)
     to_check.append("What changed after the part that was read: history or a parameter, and when.")
     if row.appended is None:
-        to_check.append(f"Whether more than {LOOKBACK} blocks were appended, out of the lookback's reach.")
+        to_check.append(f"Whether more than {row.lookback} blocks were appended, out of the lookback's reach.")
         codes = ("AS301", *codes)
     return Elimination("AS190", "implied", codes, established, to_check)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from agentsim.core.session import EventKind, Request, Session, Usage
 from agentsim.diagnose.automatic_rows import steps_of
-from agentsim.diagnose.row_facts import FIVE_MINUTES, ONE_HOUR, RowFacts
-from agentsim.rules.providers import rules_for
+from agentsim.diagnose.row_facts import FIVE_MINUTES, LOOKBACK, ONE_HOUR, RowFacts
+from agentsim.rules.providers import has_own_rules, rules_for
 
 
 def facts_of(session: Session) -> list[RowFacts]:
@@ -30,6 +30,7 @@ def facts_of(session: Session) -> list[RowFacts]:
         if head_tokens is None and ("tools" in sizes or "system" in sizes):
             head_tokens = sizes.get("tools", 0) + sizes.get("system", 0)
         row.head_tokens = head_tokens
+        row.lookback = own_lookback(request.provider, request.model, request.start)
         by_id[request.id] = row
         rows.append(row)
         if row.automatic:
@@ -81,10 +82,20 @@ USUAL = (FIVE_MINUTES, ONE_HOUR)
 """What the shorter and the longer lifetime are, in seconds, unless a provider's rules say otherwise."""
 
 
+def own_lookback(provider: str, model: str, when: int | None) -> int:
+    """The lookback of a provider: that of session logs, unless the user brought rules of their own."""
+    if not has_own_rules(provider):
+        return LOOKBACK
+    rules = rules_for(provider, model, when)
+    return rules.lookback if rules.matching == "breakpoint" else LOOKBACK
+
+
 def _tiers(request: Request) -> tuple[int, int]:
     """The lifetimes of what a request says it wrote, the shorter and the longer."""
     usage = request.usage
-    if request.provider == "anthropic" or usage is None or not (usage.write_5m or usage.write_1h):
+    if usage is None or not (usage.write_5m or usage.write_1h):
+        return USUAL
+    if request.provider == "anthropic" and not has_own_rules("anthropic"):
         return USUAL
     try:
         rules = rules_for(request.provider, request.model, request.start)

@@ -7,6 +7,11 @@ from agentsim.core.session import EventKind, ProviderDiagnosis
 FIVE_MINUTES = 300
 ONE_HOUR = 3600
 
+LOOKBACK = 20
+"""Content blocks between two prompts up to which session logs show every entry found; one more loses it. The documented
+window is 20 positions with the breakpoint's own block as the first, so exactly 20 is the one doubtful count. A user's
+own rules take its place."""
+
 
 class RowFacts:
     """One request as counters and times, with the request it grew from. Filled once, then only read.
@@ -14,7 +19,8 @@ class RowFacts:
     Token counts are whole numbers here: ``measured`` says whether the log reported any. ``output`` is ``None`` where
     the log holds a placeholder. ``ttl`` is the lifetime in seconds of the entry at the end of this request's prompt, as
     far as its writes or its ancestors' tell; ``ttl_dropped`` is True when its lane wrote a longer one before.
-    ``appended`` counts content blocks since the parent's prompt. ``head_tokens`` is the size of tools and system, where
+    ``appended`` counts content blocks since the parent's prompt. ``lookback`` is how many of them
+    a breakpoint finds an entry over. ``head_tokens`` is the size of tools and system, where
     known. ``automatic`` is True for a cache that finds prefixes by itself and reports no writes, in steps of ``step``
     tokens; ``fixed_lifetime`` is False where the provider publishes none. ``host`` is which server answered, where the
     log names it.
@@ -34,6 +40,7 @@ class RowFacts:
         "head_tokens",
         "host",
         "id",
+        "lookback",
         "measured",
         "model",
         "output",
@@ -74,6 +81,7 @@ class RowFacts:
         self.diagnosis = ProviderDiagnosis()
         self.calls = 1
         self.head_tokens: int | None = None
+        self.lookback = LOOKBACK
         self.first_token: int | None = None
         self.provider = "anthropic"
         self.host: str | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from agentsim.core.verdict import Kind, Prediction, Verdict
 from agentsim.diagnose.automatic_rows import judge_automatic
-from agentsim.diagnose.elimination import LOOKBACK, Elimination, LifetimeClock, expiry, find_cause
+from agentsim.diagnose.elimination import Elimination, LifetimeClock, expiry, find_cause
 from agentsim.diagnose.row_facts import LaneMemory, RowFacts
 
 TAIL = 2048
@@ -93,7 +93,7 @@ def _foreseen(row: RowFacts, clock: LifetimeClock) -> str | None:
         return "expiry"
     if expired == "edge":
         return "edge"
-    if row.appended is not None and row.appended > LOOKBACK:
+    if row.appended is not None and row.appended > row.lookback:
         return "lookback"
     return None
 

@@ -20,6 +20,7 @@ from agentsim.diagnose.row_facts import FIVE_MINUTES, ONE_HOUR, LaneMemory, RowF
 from agentsim.diagnose.row_judge import judge_row
 from agentsim.fleet.summary.summary_shape import UnitLoss, UnitReport
 from agentsim.rules.prices import PriceBook, RateCard
+from agentsim.rules.providers import has_own_rules, rules_for
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
 from agentsim.traces.readers.claude_code.claude_conversation import ClaudeConversation
 from agentsim.traces.readers.claude_code.claude_files import LogFile
@@ -140,6 +141,10 @@ class _Judge:
         row.version = call.version
         row.effort = call.effort
         row.ttl, row.ttl_dropped = self.lifetimes[call.index]
+        if has_own_rules("anthropic"):
+            rules = rules_for("anthropic", call.model, row.end)
+            row.lookback = rules.lookback
+            row.ttl = {FIVE_MINUTES: rules.ttl_short, ONE_HOUR: rules.ttl_long}.get(row.ttl or 0, row.ttl)
         row.diagnosis = diagnosis_of(call.diagnostics)
         row.calls = max(1, len(call.usage.iterations or ()))
         return row

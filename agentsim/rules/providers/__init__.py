@@ -5,13 +5,14 @@ The mechanism that follows them is :mod:`agentsim.cache`; a new provider is a ne
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
 
 from agentsim.core.dates import DAY, has_date
 from agentsim.rules.dated import bare_name
 from agentsim.rules.providers.provider_rules import ProviderRules, RuleFigure, SettingRule
 
-__all__ = ["ProviderRules", "RuleFigure", "SettingRule", "bare_name", "forget_resolved", "rules_for"]
+__all__ = ["ProviderRules", "RuleFigure", "SettingRule", "bare_name", "forget_resolved", "has_own_rules", "rules_for"]
 
 
 def rules_for(
@@ -52,6 +53,13 @@ def _rules_of_day(provider: str, model: str, day: int | None, profile: str | Non
     if bare_name(model).startswith("claude") and not _speaks_of_claude(file.provider, file.base(model, when)):
         file = load_rules("anthropic")
     return resolve(file, model, when, profile, marked)
+
+
+def has_own_rules(provider: str) -> bool:
+    """Whether the user brought rules for a provider along. Loads nothing: whoever brings a file has loaded the
+    library."""
+    library = sys.modules.get("agentsim.rules.providers.rules_library")
+    return library is not None and any(file.provider == provider for file in library.brought_files())
 
 
 def _speaks_of_claude(provider: str, base: str | None) -> bool:

@@ -10,7 +10,8 @@ import pytest
 from agentsim.core.session import Lane, Request, Session, Usage
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose import diagnose, judge_rows
-from agentsim.diagnose.elimination import DOCUMENTED_CLOCK, LOOKBACK, OBSERVED_CLOCK, LifetimeClock
+from agentsim.diagnose.elimination import DOCUMENTED_CLOCK, OBSERVED_CLOCK, LifetimeClock
+from agentsim.diagnose.row_facts import LOOKBACK
 from agentsim.rules.providers import rules_for
 from agentsim.traces.readers.claude_code import read_sessions
 from agentsim.traces.samples.claude_log import ClaudeLog, turns

@@ -56,7 +56,7 @@ def command(
     from agentsim.conform.conformance import Conformance, HarnessVersion, regressions
     from agentsim.conform.harness_adapters import adapter, adapter_names, adapter_of_command
     from agentsim.report.json.conform_json import conform_document, conform_of
-    from agentsim.report.output import beside, check_targets, output
+    from agentsim.report.output import beside, check_targets, output, write_safe
     from agentsim.report.paper import Paper
     from agentsim.report.progress import ProgressBar
     from agentsim.report.screen.conform_page import write_conformance, write_regressions
@@ -103,12 +103,14 @@ def command(
     )
     if json_file is not None:
         with output(json_file) as stream:
-            stream.write(msgspec.json.format(msgspec.json.encode(conform_document(found)), indent=2).decode() + "\n")
+            write_safe(
+                stream, msgspec.json.format(msgspec.json.encode(conform_document(found)), indent=2).decode() + "\n"
+            )
     if markdown is not None:
         from agentsim.report.web.conform_markdown import conform_markdown
 
         with output(markdown) as stream:
-            stream.write(conform_markdown(found))
+            write_safe(stream, conform_markdown(found))
     write_conformance(paper, found)
     if before is None:
         return ExitCode.OK

@@ -331,9 +331,9 @@ def _open(row: RowFacts, level: str, established: list[str], to_check: list[str]
         return Elimination("AS902" if row.read == 0 else "AS901", "unexplained", codes, established, to_check)
     if level == "nothing":
         to_check.append("Where the change is: a total cannot place it. Inspect tools, system, messages and parameters.")
-        return Elimination("AS190", "implied", _FRONT, established, to_check)
+        return Elimination("AS190", "unexplained", (*_FRONT, "AS902"), established, to_check)
     to_check.append("What changed after the part that was read: history or a parameter, and when.")
     if row.appended is None:
         to_check.append(f"Whether more than {row.lookback} blocks were appended, out of the lookback's reach.")
         codes = ("AS301", *codes)
-    return Elimination("AS190", "implied", codes, established, to_check)
+    return Elimination("AS190", "unexplained", (*codes, "AS901"), established, to_check)

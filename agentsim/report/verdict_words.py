@@ -93,6 +93,8 @@ def headline(verdict: Verdict) -> str:
     """The cause and what it rests on, in words."""
     title = cause_title(verdict.cause) if verdict.cause else ""
     title = title or verdict.cause or "Cause unknown"
+    if verdict.evidence == "unexplained" and verdict.cause == "AS190":
+        return f"{title} (likely, not proved)"
     if verdict.evidence is None or verdict.evidence == "unexplained":
         return title
     return f"{title} ({EVIDENCE[verdict.evidence]})"

@@ -22,13 +22,14 @@ import json, os, pathlib, subprocess, sys, urllib.request
 url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
 kept = pathlib.Path(os.environ["HOME"], "history.json")
 step = os.environ["AGENTSIM_STEP"]
-head = "word " * 3000 + (f"step {step}" if "volatile" in sys.argv else "")
+head = [f"You work at step {step if 'volatile' in sys.argv else 1}.", "word " * 3000]
 messages = json.loads(kept.read_text()) if kept.exists() else []
 messages.append({"role": "user", "content": [{"type": "text", "text": sys.argv[1]}]})
 while True:
     body = {"model": "claude-sonnet-4-6", "max_tokens": 500,
             "tools": [{"name": "bash", "input_schema": {"type": "object"}}],
-            "system": [{"type": "text", "text": head, "cache_control": {"type": "ephemeral"}}],
+            "system": [{"type": "text", "text": head[0]},
+                       {"type": "text", "text": head[1], "cache_control": {"type": "ephemeral"}}],
             "messages": messages, "cache_control": {"type": "ephemeral"}}
     headers = {"content-type": "application/json"}
     answer = json.load(urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)))

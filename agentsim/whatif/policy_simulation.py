@@ -15,7 +15,7 @@ from agentsim.diagnose import diagnose
 from agentsim.whatif.policies import NAMES, Policy
 from agentsim.whatif.policies.session_rewriting import has_markers, profile_of
 from agentsim.whatif.rebuilt_prompts import rebuild, with_known_parents
-from agentsim.whatif.recorded_world import Others, World, by_id, live, observe
+from agentsim.whatif.recorded_world import Others, RecordedWorld, by_id, live, observe
 from agentsim.whatif.reproduction import Calibration, calibrate
 
 
@@ -49,7 +49,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     sums: SimulatedSums
     calibration: Calibration
-    world: World = World()
+    world: RecordedWorld = RecordedWorld()
 
 
 def prepare(session: Session, verdicts: Sequence[Verdict] | None = None) -> Case:

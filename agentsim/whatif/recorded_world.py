@@ -60,7 +60,7 @@ class Sighting(msgspec.Struct, frozen=True, gc=False):
     there: bool
 
 
-class World(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedWorld(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of a session by request, and for each shared front (model and digest) when it was seen or missed."""
 
     facts: Mapping[str, tuple[Fact, ...]] = {}
@@ -76,7 +76,7 @@ Others = Literal["nearest", "always", "seen"]
 """What is assumed of shared fronts between sightings: as at the nearer one, always there, or only where seen."""
 
 
-def observe(session: Session, profile: str | None, pricing: Price) -> tuple[World, tuple[Row, ...]]:
+def observe(session: Session, profile: str | None, pricing: Price) -> tuple[RecordedWorld, tuple[Row, ...]]:
     """The facts that a session's own counters show beside its prompts, and its rows under them."""
     backend = RoutedProvider(profile=profile)
     written: dict[tuple[str, bytes], str] = {}
@@ -103,12 +103,14 @@ def observe(session: Session, profile: str | None, pricing: Price) -> tuple[Worl
                     written.setdefault((request.model, request.prompt.chain(marker.position + 1)), request.id)
                 sent[request.id] = sent[request.lane, ""] = request
     shared = {key: _sightings(key, where, session, facts) for key, where in watched.items()}
-    return World(facts=facts, shared=shared, lengths={key: where[0] for key, where in watched.items()}), tuple(rows)
+    return RecordedWorld(facts=facts, shared=shared, lengths={key: where[0] for key, where in watched.items()}), tuple(
+        rows
+    )
 
 
 def live(
     session: Session,
-    world: World,
+    world: RecordedWorld,
     profile: str | None,
     pricing: Price,
     *,

@@ -48,7 +48,7 @@ def bill_of(kinds: Iterable[Kind], rules: ProviderRules, tier: Lifetime, card: R
     paid: int | None = None
     if card is not None:
         dearest = max(price for price in (card.fresh, card.read, card.write_5m, card.write_1h) if price is not None)
-        paid = cost(card, Usage(output=output))
+        paid = cost(card, Usage(fresh=0, output=output))
         assert paid is not None
         paid += tokens * dearest
     waits = max(lifetime_probe.offsets_of(rules, tier, waits=True)) * SECOND if "ttl" in kinds else 0

@@ -24,6 +24,9 @@ STREAMED = {
     ("rules calibrate", "--output"): None,  # below: a trace of the bundled ones has nothing to say
     ("check", "--output"): ("check", TRACE, "--max-misses", "99"),
     ("baseline", "--output"): ("baseline", "write", TRACE),
+    ("conform", "--json"): None,  # runs a harness: see its own tests
+    ("conform", "--keep"): None,
+    ("conform", "--markdown"): None,
     ("trace convert", "target"): None,  # an argument: see below
     ("scenario fit", "--output"): ("fit", TRACE),
     ("rules live", "--out"): None,  # tests of live send to a stub

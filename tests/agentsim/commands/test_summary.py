@@ -41,7 +41,7 @@ def test_the_variable_names_several_folders(
 
 def test_no_logs_at_all(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["summary"]) == ExitCode.UNREADABLE
-    assert "CLAUDE_CONFIG_DIR" in capsys.readouterr().err
+    assert "no logs of a harness on this machine" in capsys.readouterr().err
 
 
 def test_logs_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,55 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
+SLOW = frozenset(
+    {
+        "agentsim/cache/test_spill.py",
+        "agentsim/commands/test_lab.py",
+        "agentsim/fleet/test_cluster.py",
+        "agentsim/gateway/test_commands.py",
+        "agentsim/gateway/test_voice_together.py",
+        "agentsim/harness/test_determinism.py",
+        "agentsim/whatif/test_properties.py",
+        "engine/lab/states/test_interleavings.py",
+        "engine/lab/test_experiments.py",
+        "engine/layouts/test_layouts_independent.py",
+        "engine/test_tokenizer.py",
+        "engine/test_tokenizer_folder.py",
+        "kernels/test_ahead_of_time.py",
+        "kernels/test_attention.py",
+        "kernels/test_dispatch.py",
+        "kernels/test_int4.py",
+        "traces/claude_code/test_growing.py",
+        "traces/claude_code/test_one_order.py",
+        "traces/test_fuzz.py",
+        "traces/test_growing.py",
+        "traces/test_har.py",
+        "traces/test_observability.py",
+        "traces/test_pi.py",
+        "tui/test_documentation.py",
+        "tui/test_gather.py",
+        "tui/test_hostile.py",
+        "tui/test_not_priced.py",
+        "tui/test_random_keys.py",
+        "tui/test_rest.py",
+        "tui/test_terminal.py",
+        "tui/test_timeline.py",
+        "tui/test_whatif.py",
+    }
+)
+"""Files of tests that take ten seconds or more together, marked slow as a whole: the README's command leaves them out
+and .ci/run runs them. From ``pytest --durations=400``."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow files."""
+    here = Path(__file__).resolve().parent
+    for item in items:
+        if item.path.resolve().relative_to(here).as_posix() in SLOW:
+            item.add_marker(pytest.mark.slow)
+
+
 SECONDS_OF_PROCESSOR = 120
 """What one test may use of the processor, unless a ``timeout`` mark says otherwise. Wall time says how busy the machine
 is; the limit on it in pyproject.toml is there for tests that hang."""

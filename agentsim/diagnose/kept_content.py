@@ -1,7 +1,7 @@
 """What was cached of a prompt and is still in the next one: the most that a change of content can have lost.
 
 Blocks count where they are found again, in front of the first difference or behind it. Where nothing else is left, the
-unchanged text of the edited block counts: without the edit it would have been read.
+unchanged text of the edited block counts, and a block of the head as a whole: without the edit it would have been read.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from agentsim.diagnose.text_edits import common_prefix, common_suffix
 
 _REPLACED_BLOCKS = 4
 """A history of at least so many blocks of which nothing is left was replaced, not edited."""
+
+_A_FEW = 128
+"""Tokens behind an edit that are as good as nothing: a question asked again under another system text."""
 
 _SAME_TO_A_READER = frozenset({"volatile", "whitespace", "key_order", "shape"})
 """Changes that leave a block what it was to whoever reads it: without them all of it would have been read."""
@@ -31,7 +34,7 @@ class UnreadContent(msgspec.Struct, frozen=True, gc=False):
     @property
     def tokens(self) -> int:
         """All that could have been read, had the content stood where it was."""
-        return self.front + self.behind if self.behind else self.front + self.edited
+        return self.front + self.behind + (0 if self.behind > _A_FEW else self.edited)
 
 
 def unread_content(
@@ -67,6 +70,9 @@ def _unchanged(old: Block, new: Block, change: str | None) -> int:
         return 0
     if change in _SAME_TO_A_READER:
         return tokens
+    if old.section != "messages":
+        # The head of a conversation is meant to stay: whatever takes the place of a part of it costs that part.
+        return min(tokens, new.tokens or 0)
     if old.text is None or new.text is None or not old.text:
         return 0
     front = common_prefix(old.text, new.text)

@@ -16,7 +16,7 @@ from agentsim.core.session import Request
 from agentsim.core.verdict import Divergence, Evidence, Kind, Verdict
 from agentsim.diagnose.automatic_rows import DOUBT, PAUSE, TURN
 from agentsim.diagnose.host_change import host_changed
-from agentsim.diagnose.kept_content import is_replaced, unread_content
+from agentsim.diagnose.kept_content import LEAST_LOSS, is_replaced, unread_content
 from agentsim.diagnose.prompt_diff import cause_of, first_difference
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, differing_settings
 from agentsim.rules.providers import ProviderRules
@@ -25,9 +25,6 @@ SECOND = 10**9
 
 FRONT_INEXACT = 8
 """Sizes of blocks are estimates: a front may be larger or smaller than they add up to by one part in so many."""
-
-LEAST_LOSS = 64
-"""Tokens; where the content changed, less than this is the inexactness of sizes, and no loss."""
 
 
 class _Known:

@@ -21,15 +21,13 @@ from agentsim.core.session import Request, Session, Usage
 from agentsim.core.verdict import Kind, Prediction, Verdict
 from agentsim.diagnose.automatic_bodies import AutomaticJudge
 from agentsim.diagnose.diagnosis_totals import in_equivalents, price_of_loss
+from agentsim.diagnose.kept_content import LEAST_LOSS
 from agentsim.diagnose.lost_reads import LossFinder, LostRead
 from agentsim.diagnose.relax_causes import CauseFinder
 from agentsim.diagnose.relax_facts import CacheRead, NamedCause, RequestFacts, Words
 from agentsim.diagnose.relaxation import Relaxation, find_relaxed
 from agentsim.diagnose.uncached_rows import is_served, uncached
 from agentsim.rules.prices import default_book
-
-LEAST_LOSS = 64
-"""Tokens; where the content changed, less than this is the inexactness of sizes, and no loss."""
 
 
 def judge_bodies(session: Session, provider: ModeledProvider | None = None) -> tuple[Verdict, ...]:

@@ -39,7 +39,7 @@ def test_read_and_diagnose_the_sample(benchmark: Any) -> None:
 def test_price_a_request(benchmark: Any) -> None:
     card = default_book().card("anthropic", "claude-opus-4-8", 1_790_000_000 * 10**9, 50_000)
     assert card is not None
-    usage = Usage(fresh=10, write_5m=1_000, read=40_000, output=300)
+    usage = Usage(fresh=10, write_short=1_000, read=40_000, output=300)
     assert benchmark(cost, card, usage) == cost(card, usage)
 
 

@@ -41,8 +41,8 @@ def large(count: int) -> Diagnosis:
     start = 1_780_000_000 * SECOND
     requests, rows, verdicts = [], [], []
     hit, miss = (
-        Usage(fresh=3, write_5m=1200, read=48_000, output=300),
-        Usage(fresh=3, write_5m=49_200, read=0, output=9),
+        Usage(fresh=3, write_short=1200, read=48_000, output=300),
+        Usage(fresh=3, write_short=49_200, read=0, output=9),
     )
     for n in range(count):
         lost = n % 17 == 16

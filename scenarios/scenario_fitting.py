@@ -73,8 +73,8 @@ def _lane(found: Fit, requests: Sequence[Request], typed: set[str | None], compa
             found.start = request.start
         model = (request.provider, request.model)
         found.models[model] = found.models.get(model, 0) + 1
-        found.short += usage.write_5m or 0
-        found.long += usage.write_1h or 0
+        found.short += usage.write_short or 0
+        found.long += usage.write_long or 0
         _service(found, request)
         begins = before is None or (request.id in typed if typed else before.stop_reason == "end_turn")
         growth = None if before is None else _growth(before, request)

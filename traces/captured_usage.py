@@ -19,7 +19,7 @@ CLOSING = 8
 
 def told_lifetime(api: Api, usage: Usage | None, call: CapturedCall) -> Usage | None:
     """The usage with the lifetime of its writes, where the response does not tell it and one alone was asked for."""
-    if usage is None or not usage.write_other or usage.write_5m or usage.write_1h:
+    if usage is None or not usage.write_other or usage.write_short or usage.write_long:
         return usage
     asked = {marker.ttl for marker in call.prompt.breakpoints}
     if api in OPENAI_APIS and not asked:
@@ -32,7 +32,7 @@ def told_lifetime(api: Api, usage: Usage | None, call: CapturedCall) -> Usage | 
         return usage
     if ttl not in (FIVE_MINUTES, HALF_HOUR):
         return usage
-    return msgspec.structs.replace(usage, write_5m=written, write_1h=0, write_other=None)
+    return msgspec.structs.replace(usage, write_short=written, write_long=0, write_other=None)
 
 
 def closing(api: Api, usage: Usage | None, prompt: Prompt) -> int:

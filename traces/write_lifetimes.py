@@ -59,7 +59,7 @@ def with_proved_lifetimes(requests: Sequence[Request]) -> tuple[tuple[Request, .
 def _is_open(request: Request) -> bool:
     usage = request.usage
     claude = request.provider == "anthropic" or "claude" in request.model.lower()
-    return claude and usage is not None and bool(usage.write_other) and not usage.write_5m and not usage.write_1h
+    return claude and usage is not None and bool(usage.write_other) and not usage.write_short and not usage.write_long
 
 
 def _reads_all(request: Request, parent: Request) -> bool:
@@ -70,4 +70,4 @@ def _reads_all(request: Request, parent: Request) -> bool:
 
 
 def _for_an_hour(usage: Usage) -> Usage:
-    return msgspec.structs.replace(usage, write_5m=0, write_1h=usage.write_other, write_other=None)
+    return msgspec.structs.replace(usage, write_short=0, write_long=usage.write_other, write_other=None)

@@ -160,8 +160,8 @@ def _reply(stop: str | None, sent: _Usage | None, *, whole: bool) -> MessagesRep
         usage = Usage(
             fresh=sent.inputTokens,
             read=sent.cacheReadInputTokens,
-            write_5m=short if split else None,
-            write_1h=long if split else None,
+            write_short=short if split else None,
+            write_long=long if split else None,
             write_other=None if split else sent.cacheWriteInputTokens,
             output=sent.outputTokens,
         )

@@ -83,7 +83,7 @@ def usage_by(
 
 def is_empty(usage: Usage) -> bool:
     """True when nothing was counted, or only zeros: a call that was aborted, or a server that does not count."""
-    return not (usage.fresh or usage.read or usage.write_5m or usage.write_1h or usage.write_other or usage.output)
+    return not (usage.fresh or usage.read or usage.write_short or usage.write_long or usage.write_other or usage.output)
 
 
 def reports_writes(provider: str, model: str) -> bool:

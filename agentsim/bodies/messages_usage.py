@@ -79,8 +79,8 @@ def usage_of(sent: SentUsage | Iteration) -> Usage:
         other = (0 if total is None else total - (five or 0) - (hour or 0)) or None
     return Usage(
         fresh=sent.input_tokens,
-        write_5m=five,
-        write_1h=hour,
+        write_short=five,
+        write_long=hour,
         write_other=other,
         read=sent.cache_read_input_tokens,
         output=sent.output_tokens,

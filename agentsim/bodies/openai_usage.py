@@ -67,7 +67,7 @@ _COUNTERS = tuple(name for name in OpenAIUsage.__struct_fields__ if name != "cos
 
 
 def openai_usage(sent: OpenAIUsage) -> Usage:
-    """Counters without overlap: the shorter lifetime in ``write_5m``, the longer in ``write_1h``, where both are told.
+    """Counters without overlap: the shorter lifetime in ``write_short``, the longer in ``write_long``.
 
     Raises BadRow when counters contradict each other, or more was cached than sent.
     """
@@ -108,7 +108,7 @@ def openai_usage(sent: OpenAIUsage) -> Usage:
     usage = usage_by(sure or "includes", total, read, write, output)
     if short is None or long is None or short + long != (usage.write_other or 0):
         return usage
-    return msgspec.structs.replace(usage, write_5m=short, write_1h=long, write_other=None)
+    return msgspec.structs.replace(usage, write_short=short, write_long=long, write_other=None)
 
 
 def picodollars(number: bytes | str) -> int | None:

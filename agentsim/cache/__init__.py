@@ -11,7 +11,7 @@ from agentsim.core.session import Request, Usage
 
 __all__ = ["NOTHING", "CacheBackend", "CacheLookup", "CannotEvict", "Served"]
 
-NOTHING = Usage(fresh=0, write_5m=0, write_1h=0, read=0, output=0)
+NOTHING = Usage(fresh=0, write_short=0, write_long=0, read=0, output=0)
 """What a rejected request consumes."""
 
 

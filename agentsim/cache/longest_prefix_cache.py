@@ -83,7 +83,7 @@ class LongestPrefixProvider(PromptCache):
         written = self._keep(runs, request, prompt, now, found, length, life, readable)
         usage = Usage(fresh=new, read=read, output=output)
         if life > rules.ttl_short * SECOND and rules.write_fee != "none":
-            usage = Usage(fresh=0, write_1h=new, read=read, output=output)
+            usage = Usage(fresh=0, write_long=new, read=read, output=output)
         return Served(usage=usage, hit=lookup.hit, hit_owner=lookup.hit_owner, written=written)
 
     def _evict(self, request: Request, prompt: Prompt, keep: int, now: int) -> None:

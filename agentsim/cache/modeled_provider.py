@@ -268,8 +268,10 @@ class ModeledProvider(PromptCache):
                     break
         output = None if request.usage is None else request.usage.output
         if asked.rules.write_fee == "none":
-            return Usage(fresh=total - read, write_5m=0, write_1h=0, read=read, output=output)
-        return Usage(fresh=total - last, write_5m=last - long_end, write_1h=long_end - read, read=read, output=output)
+            return Usage(fresh=total - read, write_short=0, write_long=0, read=read, output=output)
+        return Usage(
+            fresh=total - last, write_short=last - long_end, write_long=long_end - read, read=read, output=output
+        )
 
     def stored(self, asked: ProviderQuery, written: Sequence[int]) -> int:
         """Token-seconds of new entries, where storage is billed: each keeps its whole prefix for its lifetime."""

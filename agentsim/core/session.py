@@ -40,12 +40,12 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the provider says a request consumed, in tokens, without overlap between the fields.
 
     ``fresh`` is input that was neither read from nor written to a cache. ``write_other`` holds writes whose lifetime
-    the log does not tell (it is not part of ``write_5m`` or ``write_1h``).
+    the log does not tell (it is not part of ``write_short`` or ``write_long``).
     """
 
     fresh: int | None = None
-    write_5m: int | None = None
-    write_1h: int | None = None
+    write_short: int | None = None
+    write_long: int | None = None
     write_other: int | None = None
     read: int | None = None
     output: int | None = None
@@ -53,7 +53,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def write(self) -> int | None:
         """All tokens written to a cache, whatever their lifetime; ``None`` when no write counter was reported."""
-        short, long, other = self.write_5m, self.write_1h, self.write_other
+        short, long, other = self.write_short, self.write_long, self.write_other
         if short is None and long is None and other is None:
             return None
         return (short or 0) + (long or 0) + (other or 0)

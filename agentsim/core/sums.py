@@ -74,7 +74,7 @@ def add(sums: list[int], usage: Usage, cost: int | None, equivalents: int | None
     """Add one request to sums. More numbers may stand behind them."""
     sums[0] += 1
     sums[1] += usage.fresh or 0
-    sums[2] += (usage.write_5m or 0) + (usage.write_1h or 0) + (usage.write_other or 0)
+    sums[2] += (usage.write_short or 0) + (usage.write_long or 0) + (usage.write_other or 0)
     sums[3] += usage.read or 0
     sums[4] += usage.output or 0
     if cost is None:

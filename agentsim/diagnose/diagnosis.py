@@ -142,7 +142,7 @@ def _priced(session: Session, verdicts: list[Verdict], by_bodies: bool) -> Diagn
                         verdict, lost_cost=lost_cost, lost_equivalents=in_equivalents(lost_cost, card)
                     )
             if verdict.unlogged is not None and request.counted:
-                least = price_of_unlogged(unlogged_base(verdict, usage), verdict.unlogged, bool(usage.write_1h), card)
+                least = price_of_unlogged(unlogged_base(verdict, usage), verdict.unlogged, bool(usage.write_long), card)
                 unlogged_cost += least or 0
         rows.append(
             Row(

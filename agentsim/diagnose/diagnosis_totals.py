@@ -78,9 +78,9 @@ def price_of_loss(lost: int, usage: Usage, rates: RateCard) -> int | None:
         return None
     left, cost = lost, 0
     for count, rate in (
-        (usage.write_1h, rates.write_1h),
-        (usage.write_5m, rates.write_5m),
-        (usage.write_other, rates.write_5m),
+        (usage.write_long, rates.write_long),
+        (usage.write_short, rates.write_short),
+        (usage.write_other, rates.write_short),
         (usage.fresh, rates.fresh),
     ):
         part = min(left, count or 0)
@@ -94,7 +94,7 @@ def price_of_loss(lost: int, usage: Usage, rates: RateCard) -> int | None:
 
 def price_of_unlogged(base: int, added: int, hour: bool, rates: RateCard) -> int | None:
     """The least that an unlogged call cost: it read what was warm and wrote what it added."""
-    write = rates.write_1h if hour else rates.write_5m
+    write = rates.write_long if hour else rates.write_short
     if rates.read is None or write is None:
         return None
     return base * rates.read + added * write

@@ -93,7 +93,7 @@ def own_lookback(provider: str, model: str, when: int | None) -> int:
 def _tiers(request: Request) -> tuple[int, int]:
     """The lifetimes of what a request says it wrote, the shorter and the longer."""
     usage = request.usage
-    if usage is None or not (usage.write_5m or usage.write_1h):
+    if usage is None or not (usage.write_short or usage.write_long):
         return USUAL
     if request.provider == "anthropic" and not has_own_rules("anthropic"):
         return USUAL
@@ -114,8 +114,8 @@ def lifetime(usage: Usage | None, parent: RowFacts | None, tiers: tuple[int, int
     inherited = (parent.ttl, parent.ttl_dropped) if parent is not None else (None, False)
     if usage is None:
         return inherited
-    if usage.write_5m:
+    if usage.write_short:
         return short, inherited[0] == long or inherited[1]
-    if usage.write_1h:
+    if usage.write_long:
         return long, False
     return inherited

@@ -208,7 +208,7 @@ def _deadline(row: Row) -> int | None:
     lifetimes = _lifetimes(row.request)
     if row.start is None or used is None or lifetimes is None:
         return None
-    return used + lifetimes[bool(row.usage.write_1h or row.usage.write_other)]
+    return used + lifetimes[bool(row.usage.write_long or row.usage.write_other)]
 
 
 def _surely_alive(parent: Row, row: Row) -> bool:
@@ -219,7 +219,7 @@ def _surely_alive(parent: Row, row: Row) -> bool:
         rules = rules_for(parent.request.provider, parent.request.model, parent.start)
     except ValueError:
         return False
-    hour = parent.usage.write_1h and not parent.usage.write_5m and not parent.usage.write_other
+    hour = parent.usage.write_long and not parent.usage.write_short and not parent.usage.write_other
     return row.start - parent.start <= (rules.ttl_long if hour else rules.ttl_short) * SECOND
 
 
@@ -234,8 +234,8 @@ def _surcharge(unread: int, usage: Usage, rates: RateCard) -> int:
     """
     left, paid = unread, 0
     for count, rate in (
-        ((usage.write_5m or 0) + (usage.write_other or 0), rates.write_5m),
-        (usage.write_1h or 0, rates.write_1h),
+        ((usage.write_short or 0) + (usage.write_other or 0), rates.write_short),
+        (usage.write_long or 0, rates.write_long),
     ):
         part = min(left, count)
         left -= part

@@ -230,9 +230,9 @@ def _tiers(session: Session) -> list[str]:
     tiers = []
     for request in session.requests:
         usage = request.usage
-        if usage is not None and usage.write_1h:
+        if usage is not None and usage.write_long:
             latest[request.lane] = "1h"
-        elif usage is not None and usage.write_5m:
+        elif usage is not None and usage.write_short:
             latest[request.lane] = "5m"
         tiers.append(latest.get(request.lane, "none"))
     return tiers

@@ -172,7 +172,7 @@ def priced() -> Price:
     book = default_book()
 
     def price(request: Request, usage: Usage) -> tuple[int | None, int | None]:
-        size = (usage.fresh or 0) + (usage.read or 0) + (usage.write_5m or 0) + (usage.write_1h or 0)
+        size = (usage.fresh or 0) + (usage.read or 0) + (usage.write_short or 0) + (usage.write_long or 0)
         card: RateCard | None = book.card(
             request.provider,
             request.model,

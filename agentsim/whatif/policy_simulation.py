@@ -137,7 +137,7 @@ def add_up(rows: Iterable[Row]) -> SimulatedSums:
         if not request.counted:
             continue
         add(found, usage, row.cost, row.equivalents)
-        hour = usage.write_1h or 0
+        hour = usage.write_long or 0
         weight += 100 * (usage.fresh or 0) + 125 * ((usage.write or 0) - hour) + 200 * hour + 10 * (usage.read or 0)
         refused += request.prompt is not None and usage.total_input == 0 and request.prompt.tokens > 0
     return SimulatedSums(**named(found), refused=refused, weight=weight)

@@ -119,12 +119,12 @@ class _Rebuilder:
             return
         read, written, fresh = usage.read or 0, usage.write or 0, usage.fresh or 0
         parent = request.parent if request.parent in self.prompts else None
-        ttl = _LONG if usage.write_1h else _SHORT if usage.write_5m else self.lifetimes.get(parent or "", _SHORT)
+        ttl = _LONG if usage.write_long else _SHORT if usage.write_short else self.lifetimes.get(parent or "", _SHORT)
         base = _cut(self._base(request, verdict, parent, read), read + written)
         before = request.parent
         if self.requests and self.requests[-1].id == request.id + UNLOGGED:
             before = self.requests[-1].id
-        split = read + (usage.write_1h or 0) if usage.write_1h and usage.write_5m else None
+        split = read + (usage.write_long or 0) if usage.write_long and usage.write_short else None
         if split is not None and split < base.tokens and _end(base, split) is None:
             base = _cut(base, split)  # the price changes inside a block: what follows becomes other blocks
         warm = self._grown(request, verdict, base, read + written, split)

@@ -43,7 +43,7 @@ def by_rule(document: int) -> tuple[tuple[int, int, int], ...]:
         request = request_of(name, prompt, provider="anthropic", model="claude-opus-4-8", start=start,
                              first_token=start + SECOND)  # fmt: skip
         usage = provider.serve(request, start).usage
-        found.append((usage.read or 0, (usage.write_5m or 0) + (usage.write_1h or 0), usage.fresh or 0))
+        found.append((usage.read or 0, (usage.write_short or 0) + (usage.write_long or 0), usage.fresh or 0))
     return tuple(found)
 
 

@@ -110,7 +110,7 @@ def test_what_a_text_becomes_depends_on_nothing_after_it() -> None:
 
 def test_counters_alone_tell_what_was_read_from_what() -> None:
     drawn = DrawnTokens(50_000)
-    first = drawn.write(request("1", usage=Usage(fresh=0, write_5m=100, read=0)))
+    first = drawn.write(request("1", usage=Usage(fresh=0, write_short=100, read=0)))
     second = drawn.write(request("2", usage=Usage(fresh=20, read=90)))
     elsewhere = drawn.write(request("3", usage=Usage(fresh=10, read=100), lane="sub"))
     assert first is not None

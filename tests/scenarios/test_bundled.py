@@ -281,8 +281,8 @@ def test_claude_code_day():
     # Hour-long entries are dearer to write than what subagents keep for five minutes.
     main = [row.usage for row in simulation.ledger.rows if row.request.purpose == "main"] if simulation.ledger else []
     subs = [r.usage for r in simulation.ledger.rows if r.request.purpose == "subagent"] if simulation.ledger else []
-    assert sum(usage.write_5m or 0 for usage in main) == 0 < sum(usage.write_1h or 0 for usage in main)
-    assert sum(usage.write_1h or 0 for usage in subs) == 0 < sum(usage.write_5m or 0 for usage in subs)
+    assert sum(usage.write_short or 0 for usage in main) == 0 < sum(usage.write_long or 0 for usage in main)
+    assert sum(usage.write_long or 0 for usage in subs) == 0 < sum(usage.write_short or 0 for usage in subs)
     # The restart with another system prompt lost all but the tools' part, which has no breakpoint.
     kinds = [event.kind for event in simulation.session.events]
     assert kinds.count("resume") == kinds.count("version_change") == 1

@@ -25,7 +25,14 @@ def sound(sessions, told=()):
                 assert request.start <= request.end
             usage = request.usage
             if usage is not None:
-                counters = (usage.fresh, usage.read, usage.write_5m, usage.write_1h, usage.write_other, usage.output)
+                counters = (
+                    usage.fresh,
+                    usage.read,
+                    usage.write_short,
+                    usage.write_long,
+                    usage.write_other,
+                    usage.output,
+                )
                 assert all(count is None or count >= 0 for count in counters)
         assert all(event.before is None or event.before in lanes for event in session.events)
         for problem in (*session.problems, *told):

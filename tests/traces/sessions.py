@@ -38,8 +38,8 @@ def one_of(literal):
 usages = st.builds(
     Usage,
     fresh=maybe_count,
-    write_5m=maybe_count,
-    write_1h=maybe_count,
+    write_short=maybe_count,
+    write_long=maybe_count,
     write_other=maybe_count,
     read=maybe_count,
     output=maybe_count,

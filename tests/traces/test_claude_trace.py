@@ -76,7 +76,7 @@ def test_prompts_grow_by_what_is_new_and_add_up_to_what_was_counted(tmp_path):
 def test_writes_under_five_minute_markers_are_for_five_minutes(tmp_path):
     session = read_one(tmp_path, pair(body(user("hi")), response("m", usage(write=500))))
     found = session.requests[0].usage
-    assert (found.write_5m, found.write_other) == (500, None)
+    assert (found.write_short, found.write_other) == (500, None)
 
 
 def test_writes_under_an_hour_s_marker_stay_undecided(tmp_path):
@@ -85,7 +85,7 @@ def test_writes_under_an_hour_s_marker_stay_undecided(tmp_path):
     asked["system"][0]["cache_control"] = {"type": "ephemeral", "ttl": "1h"}
     session = read_one(tmp_path, pair(asked, response("m", usage(write=500))))
     found = session.requests[0].usage
-    assert (found.write_5m, found.write_1h, found.write_other) == (None, None, 500)
+    assert (found.write_short, found.write_long, found.write_other) == (None, None, 500)
 
 
 def test_helpers_have_lanes_of_their_own(tmp_path):

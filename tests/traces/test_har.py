@@ -76,7 +76,7 @@ def test_an_archive(tmp_path):
     assert start is not None
     assert (one.start, one.first_token, one.end) == (start, start + 400_250_000, start + 1_500_250_000)
     assert (one.id, two.parent) == ("req_0", "req_0")
-    assert two.usage == Usage(fresh=1, write_5m=None, write_1h=None, write_other=0, read=9, output=3)
+    assert two.usage == Usage(fresh=1, write_short=None, write_long=None, write_other=0, read=9, output=3)
     assert "sk-secret" not in repr(session)
 
 

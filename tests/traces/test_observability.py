@@ -134,7 +134,7 @@ def test_langsmith(tmp_path):
     # The counter of all writes is 0 where they are split: 30 for one hour count, and 100 holds all parts.
     assert [request.usage for request in session.requests] == [
         Usage(fresh=20, read=80, output=5),
-        Usage(fresh=10, read=60, write_1h=30, output=5),
+        Usage(fresh=10, read=60, write_long=30, output=5),
     ]
     assert {(request.lane, request.model, request.provider) for request in session.requests} == {
         ("c1", "claude-sonnet-4-5", "anthropic")

@@ -94,10 +94,10 @@ def test_i14_from_the_capture_to_the_verdicts_and_the_bill(tmp_path: Path) -> No
     (session,) = read(tmp_path, *I14)
     usages = [request.usage for request in session.requests]
     assert usages == [
-        Usage(fresh=2, read=0, write_5m=3_679, write_1h=0, output=5),
-        Usage(fresh=2, read=3_679, write_5m=21, write_1h=0, output=6),
-        Usage(fresh=2, read=3_700, write_5m=22, write_1h=0, output=6),
-        Usage(fresh=2, read=3_722, write_5m=22, write_1h=0, output=6),
+        Usage(fresh=2, read=0, write_short=3_679, write_long=0, output=5),
+        Usage(fresh=2, read=3_679, write_short=21, write_long=0, output=6),
+        Usage(fresh=2, read=3_700, write_short=22, write_long=0, output=6),
+        Usage(fresh=2, read=3_722, write_short=22, write_long=0, output=6),
     ]
     assert [request.provider for request in session.requests] == ["openai"] * 4
     assert [request.parent for request in session.requests] == [None, "r1", "r2", "r3"]
@@ -157,7 +157,7 @@ def test_breakpoints_and_keys_survive_reading_writing_and_blinding(tmp_path: Pat
         assert [(mark.position, mark.ttl) for mark in request.prompt.breakpoints] == [(1, 43_200), (2, 1_800)]
         told = dict(request.settings)
         assert (told["prompt_cache_mode"], told["prompt_cache_ttl"], told["effort"]) == ('"explicit"', '"12h"', '"low"')
-        assert request.usage == Usage(fresh=2, read=0, write_5m=100, write_1h=2_900, output=5)
+        assert request.usage == Usage(fresh=2, read=0, write_short=100, write_long=2_900, output=5)
     assert dict(session.requests[0].settings)["prompt_cache_key"] == '"chat"'
     assert "chat" not in dict(blind.requests[0].settings)["prompt_cache_key"]
 
@@ -212,7 +212,7 @@ def test_chat_completions_know_one_lifetime(tmp_path: Path) -> None:
     messages = [{"role": "developer", "content": SYSTEM}, {"role": "user", "content": "one"}]
     more = [*messages, {"role": "assistant", "content": "a"}, {"role": "user", "content": "two"}]
     (session,) = read(tmp_path, chat(messages, "c1", 0, 3_679, 0), chat(more, "c2", 3_679, 21, 20))
-    assert session.requests[1].usage == Usage(fresh=2, read=3_679, write_5m=21, write_1h=0, output=6)
+    assert session.requests[1].usage == Usage(fresh=2, read=3_679, write_short=21, write_long=0, output=6)
     assert [verdict.kind for verdict in diagnose(session).verdicts] == ["first", "hit"]
 
 
@@ -289,7 +289,7 @@ def test_chat_rows_are_told_by_their_counters(tmp_path: Path) -> None:
     messages = [{"role": "developer", "content": SYSTEM}, {"role": "user", "content": "one"}]
     (session,) = pair(tmp_path, of(chat(messages, "c1", 0, 3_679, 0)))
     assert session.requests[0].provider == "openai"
-    assert session.requests[0].usage == Usage(fresh=2, read=0, write_5m=3_679, write_1h=0, output=6)
+    assert session.requests[0].usage == Usage(fresh=2, read=0, write_short=3_679, write_long=0, output=6)
 
 
 def archive_of(*entries: dict[str, Any]) -> bytes:

@@ -13,7 +13,7 @@ from tests.traces.captures import START, body, conversation, jsonl, response, ss
 
 ASKED = body(user("hi"))
 ANSWERED = response("m", usage(fresh=3, write=10, read=20, output=4))
-EXPECTED = Usage(fresh=3, write_5m=10, write_1h=0, read=20, output=4)
+EXPECTED = Usage(fresh=3, write_short=10, write_long=0, read=20, output=4)
 STREAM = stream("m", usage(fresh=3, write=10, read=20, output=1), {"output_tokens": 4})
 
 
@@ -169,7 +169,7 @@ def test_chat_completions_with_markers_are_read_as_written(tmp_path):
         rows.append({"request": {"model": "anthropic/claude-sonnet-4.6", "messages": messages}, "response": said})
     (session,) = read_all(tmp_path, *rows)
     first, second = session.requests
-    assert (first.usage.write_5m, second.usage.read) == (5000, 5000)
+    assert (first.usage.write_short, second.usage.read) == (5000, 5000)
     assert [(request.provider, request.host) for request in session.requests] == [
         ("openrouter", "Anthropic"), ("openrouter", "Google")
     ]  # fmt: skip

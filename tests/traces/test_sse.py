@@ -50,7 +50,7 @@ def test_writes_by_lifetime():
     first = {**usage(write=30), "cache_creation": {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20}}
     reply = read_stream(sse(*stream("msg_1", first)))
     assert reply.usage is not None
-    assert (reply.usage.write_5m, reply.usage.write_1h, reply.usage.write_other) == (10, 20, None)
+    assert (reply.usage.write_short, reply.usage.write_long, reply.usage.write_other) == (10, 20, None)
 
 
 def test_a_breakdown_that_exceeds_the_total_is_refused():

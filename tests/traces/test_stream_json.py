@@ -61,7 +61,7 @@ def test_a_message_is_counted_once(tmp_path, data):
     session = only(tmp_path, data)
     main = [request for request in session.requests if request.lane == "main"]
     assert [(request.id, request.parent) for request in main] == [("m1", None), ("m2", "m1"), ("m3", "m2")]
-    assert main[1].usage == Usage(fresh=3, read=5_000, write_5m=300, write_1h=0, output=40)
+    assert main[1].usage == Usage(fresh=3, read=5_000, write_short=300, write_long=0, output=40)
     assert [lane.id for lane in session.lanes] == ["main", "subagent toolu_1"]
     assert (session.accounting.rows, session.accounting.duplicate) == (5, 1)
     assert [(event.kind, event.before) for event in session.events] == [("compaction", "m3")]
@@ -85,7 +85,7 @@ def test_placeholders_are_told_with_the_sum(tmp_path):
 def test_the_line_with_the_greatest_output_is_kept_whole(tmp_path):
     session = only(tmp_path, jsonl(INIT, message("m1", 3, 0, 5_000, 1), message("m1", 4, 0, 4_999, 9, stop="end_turn")))
     (request,) = session.requests
-    assert request.usage == Usage(fresh=4, read=0, write_5m=4_999, write_1h=0, output=9)
+    assert request.usage == Usage(fresh=4, read=0, write_short=4_999, write_long=0, output=9)
 
 
 def test_it_is_told_from_other_formats(tmp_path):

@@ -32,7 +32,7 @@ def request(id: str, at: int, read: int, written: int, parent: str | None, model
 def test_a_read_after_more_than_the_shorter_lifetime_proves_the_longer(pause: int, proved: bool) -> None:
     rows = (request("a", 0, 0, 900, None), request("b", 1 + pause, 900, 50, "a"))
     found, said = with_proved_lifetimes(rows)
-    written = [(row.usage.write_1h, row.usage.write_other) for row in found if row.usage is not None]
+    written = [(row.usage.write_long, row.usage.write_other) for row in found if row.usage is not None]
     assert written == ([(900, None), (50, None)] if proved else [(None, 900), (None, 50)])
     assert bool(said) is proved
 

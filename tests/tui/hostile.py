@@ -52,7 +52,7 @@ def session() -> Session:
                 parent=f"r{number - 1}{NASTY}" if number else None,
                 prompt=prompt,
                 settings=(("effort", f'"{NASTY}"'), ("tool_choice", NASTY + str(number))),
-                usage=Usage(fresh=0, write_5m=4000 * len(blocks) - read, read=read, output=5),
+                usage=Usage(fresh=0, write_short=4000 * len(blocks) - read, read=read, output=5),
                 diagnosis=ProviderDiagnosis(reported=True, reason="because_" + NASTY, missed_tokens=3),
                 stop_reason=NASTY,
             )

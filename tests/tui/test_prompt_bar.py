@@ -60,7 +60,7 @@ counts = st.one_of(st.none(), st.integers(0, 10**7))
 
 @given(counts, counts, counts, st.integers(0, 240))
 def test_any_usage_fits_its_width(read_tokens, written, fresh, width):
-    usage = Usage(read=read_tokens, write_5m=written, fresh=fresh)
+    usage = Usage(read=read_tokens, write_short=written, fresh=fresh)
     request = Request(id="r", lane="m", model="x", start=None, usage=usage)
     row = Row(request=request, usage=usage, start=None, first_token=None, end=None)
     for kind in ("hit", "miss"):

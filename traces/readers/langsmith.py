@@ -114,7 +114,7 @@ def _usage(found: Json) -> Usage:
     )
     if not split or written is None:
         return usage
-    return msgspec.structs.replace(usage, write_5m=five, write_1h=hour, write_other=(written - split) or None)
+    return msgspec.structs.replace(usage, write_short=five, write_long=hour, write_other=(written - split) or None)
 
 
 def _find(value: object, name: str, depth: int) -> Json | None:

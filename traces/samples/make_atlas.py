@@ -152,7 +152,7 @@ def _request(row: int, lane: str, prompt: Prompt, reader: MessagesReader, parent
         end=(BEGIN + start + duration) * SECOND,
         prompt=prompt,
         settings=reader.settings({"messages": [], "tool_choice": choice}),
-        usage=Usage(fresh=0, write_5m=written, write_1h=0, read=read, output=output),
+        usage=Usage(fresh=0, write_short=written, write_long=0, read=read, output=output),
         stop_reason="end_turn" if row == 10 else "tool_use",
     )
 

@@ -60,7 +60,7 @@ def session(moved: bool) -> Session:
                 end=(start + 6) * SECOND,
                 prompt=prompt,
                 settings=reader.settings({"messages": []}),
-                usage=Usage(fresh=0, write_5m=prompt.tokens - read, write_1h=0, read=read, output=OUTPUT),
+                usage=Usage(fresh=0, write_short=prompt.tokens - read, write_long=0, read=read, output=OUTPUT),
                 stop_reason="tool_use" if row < REQUESTS else "end_turn",
             )
         )

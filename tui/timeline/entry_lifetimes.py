@@ -129,12 +129,12 @@ class Lifetimes:
 
 
 def _asked(usage: Usage, request: Request) -> int | None:
-    if usage.write_1h or usage.write_5m:
+    if usage.write_long or usage.write_short:
         try:
             rules = rules_for(request.provider, request.model, request.start)
         except ValueError:
-            return LONG if usage.write_1h else SHORT
-        return rules.ttl_long if usage.write_1h else rules.ttl_short
+            return LONG if usage.write_long else SHORT
+        return rules.ttl_long if usage.write_long else rules.ttl_short
     if request.prompt is not None and request.prompt.breakpoints:
         return request.prompt.breakpoints[-1].ttl
     return None

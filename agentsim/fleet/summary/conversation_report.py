@@ -220,7 +220,7 @@ class _Judge:
     def _price_sums(self, card: RateCard, sums: list[int]) -> None:
         from agentsim.rules.prices import cost, equivalents
 
-        usage = Usage(fresh=sums[0], write_5m=sums[1], write_1h=sums[2], read=sums[3], output=sums[4])
+        usage = Usage(fresh=sums[0], write_short=sums[1], write_long=sums[2], read=sums[3], output=sums[4])
         self.cost += cost(card, usage) or 0
         self.equivalents += equivalents(card, usage) or 0
 
@@ -234,7 +234,7 @@ class _Judge:
             self.unlogged += 1
             if card is not None:
                 base = unlogged_base(verdict, usage)
-                self.unlogged_cost += price_of_unlogged(base, verdict.unlogged, bool(usage.write_1h), card) or 0
+                self.unlogged_cost += price_of_unlogged(base, verdict.unlogged, bool(usage.write_long), card) or 0
         if verdict.kind == "miss":
             cost = price_of_loss(verdict.lost, usage, card) if card is not None else None
             self.losses.append(

@@ -103,8 +103,8 @@ def _usage(answer: EmulatedAnswer) -> dict[str, Any]:
         "cache_creation_input_tokens": count(usage.write),
         "cache_read_input_tokens": count(usage.read),
         "cache_creation": {
-            "ephemeral_5m_input_tokens": count(usage.write_5m),
-            "ephemeral_1h_input_tokens": count(usage.write_1h),
+            "ephemeral_5m_input_tokens": count(usage.write_short),
+            "ephemeral_1h_input_tokens": count(usage.write_long),
         },
         "output_tokens": count(usage.output),
     }

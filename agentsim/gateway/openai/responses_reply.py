@@ -251,7 +251,7 @@ def usage_of(answer: EmulatedAnswer) -> dict[str, Any]:
 
 
 def _by_lifetime(usage: Usage) -> dict[str, int]:
-    return {"ttl_30m_tokens": count(usage.write_5m), "ttl_12h_tokens": count(usage.write_1h)}
+    return {"ttl_30m_tokens": count(usage.write_short), "ttl_12h_tokens": count(usage.write_long)}
 
 
 def _diagnostics(answer: EmulatedAnswer) -> dict[str, Any]:

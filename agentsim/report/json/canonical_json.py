@@ -337,8 +337,8 @@ def _usage(usage: Usage) -> Document:
     return {
         "total_input": usage.total_input,
         "written": usage.write,
-        "write_5m": usage.write_5m,
-        "write_1h": usage.write_1h,
+        "write_5m": usage.write_short,
+        "write_1h": usage.write_long,
         "write_other": usage.write_other,
         "read": usage.read,
         "fresh": usage.fresh,

@@ -6,7 +6,7 @@ import msgspec
 
 from agentsim.core.session import Request, Usage
 
-FIELDS = ("fresh", "write_5m", "write_1h", "write_other", "read", "output")
+FIELDS = ("fresh", "write_short", "write_long", "write_other", "read", "output")
 
 
 def billable_usage(request: Request) -> Usage | None:
@@ -54,8 +54,8 @@ def _with_lifetime(part: Usage, whole: Usage) -> Usage:
     """Inner calls often report a bare write counter; the request's own split names its lifetime if it has only one."""
     if not part.write_other or whole.write_other:
         return part
-    if whole.write_1h and not whole.write_5m:
-        return msgspec.structs.replace(part, write_1h=(part.write_1h or 0) + part.write_other, write_other=None)
-    if whole.write_5m and not whole.write_1h:
-        return msgspec.structs.replace(part, write_5m=(part.write_5m or 0) + part.write_other, write_other=None)
+    if whole.write_long and not whole.write_short:
+        return msgspec.structs.replace(part, write_long=(part.write_long or 0) + part.write_other, write_other=None)
+    if whole.write_short and not whole.write_long:
+        return msgspec.structs.replace(part, write_short=(part.write_short or 0) + part.write_other, write_other=None)
     return part

@@ -34,8 +34,8 @@ KEYS = {
     "fresh": ("input_mtok",),
     "output": ("output_mtok",),
     "read": ("cache_read_mtok",),
-    "write_5m": ("cache_write_5m_mtok", "cache_write_mtok"),  # the library's general write price is the short one
-    "write_1h": ("cache_write_1h_mtok",),
+    "write_short": ("cache_write_5m_mtok", "cache_write_mtok"),  # the library's general write price is the short one
+    "write_long": ("cache_write_1h_mtok",),
 }
 
 UNSEEN = ("requests_kcount", "output_reasoning_mtok", "output_citation_mtok")
@@ -224,12 +224,12 @@ def _with_hour_write(model: PricedModel, entry: Mapping[str, Any]) -> PricedMode
 
 
 def _hour_write(prices: Prices, factor: Fraction) -> Prices:
-    if prices.write_1h is not None or prices.write_5m is None or prices.fresh is None:
+    if prices.write_long is not None or prices.write_short is None or prices.fresh is None:
         return prices
     steps = tuple((start, price * factor) for start, price in prices.fresh)
     if any(price.denominator != 1 for _, price in steps):
         return prices
-    return msgspec.structs.replace(prices, write_1h=tuple((start, int(price)) for start, price in steps))
+    return msgspec.structs.replace(prices, write_long=tuple((start, int(price)) for start, price in steps))
 
 
 def _with_peak(model: PricedModel, entry: Mapping[str, Any]) -> PricedModel:

@@ -19,7 +19,7 @@ from agentsim.rules.prices.price_table import PriceTable
 ADDITIONS = os.path.join(os.path.dirname(__file__), "prices.toml")
 """What the price library lacks."""
 
-FORMAT = 8
+FORMAT = 9
 """Raised whenever the layout of the table or the way it is compiled changes."""
 
 LARGEST = 16 * 2**20

@@ -84,8 +84,8 @@ class Prices(msgspec.Struct, frozen=True, array_like=True):
     fresh: Steps | None = None
     output: Steps | None = None
     read: Steps | None = None
-    write_5m: Steps | None = None
-    write_1h: Steps | None = None
+    write_short: Steps | None = None
+    write_long: Steps | None = None
 
 
 class Period(msgspec.Struct, frozen=True, array_like=True):

@@ -24,8 +24,8 @@ class RateCard(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     fresh: int
     output: int
     read: int | None = None
-    write_5m: int | None = None
-    write_1h: int | None = None
+    write_short: int | None = None
+    write_long: int | None = None
     storage: int | None = None
 
 
@@ -37,18 +37,18 @@ def input_cost(card: RateCard, usage: Usage) -> int | None:
     a marker without a lifetime asks for. A counter that was not reported adds nothing.
     """
     fresh, read = usage.fresh, usage.read
-    short, hour, other = usage.write_5m, usage.write_1h, usage.write_other
+    short, hour, other = usage.write_short, usage.write_long, usage.write_other
     if fresh is None and read is None and short is None and hour is None and other is None:
         return None
     total = (fresh or 0) * card.fresh
     if read:
         total += read * (card.fresh if card.read is None else card.read)
     if written := (short or 0) + (other or 0):
-        total += written * (card.fresh if card.write_5m is None else card.write_5m)
+        total += written * (card.fresh if card.write_short is None else card.write_short)
     if hour:
-        if card.write_1h is not None:
-            total += hour * card.write_1h
-        elif card.write_5m is None:
+        if card.write_long is not None:
+            total += hour * card.write_long
+        elif card.write_short is None:
             total += hour * card.fresh
         else:
             return None

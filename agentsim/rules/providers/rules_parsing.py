@@ -40,12 +40,13 @@ class _Price(Dated, frozen=True, kw_only=True, forbid_unknown_fields=True):
     output: str
     source: str
     read: str | None = None
-    write_5m: str | None = None
-    write_1h: str | None = None
+    write_short: str | None = None
+    write_long: str | None = None
     storage: str | None = None
 
 
-PRICES = ("fresh", "output", "read", "write_5m", "write_1h", "storage")
+PRICES = ("fresh", "output", "read", "write_short", "write_long", "storage")
+_OLD_PRICES = {"write_5m": "write_short", "write_1h": "write_long"}
 LARGEST_PRICE = 10**9
 """Dollars for a million tokens; no price is as high."""
 
@@ -146,6 +147,8 @@ class _Parser:
             return ()
         found = []
         for i, table in enumerate(tables):
+            if isinstance(table, dict):  # by what Anthropic's two tiers last, as files said before 0.1.0
+                table = {_OLD_PRICES.get(name, name): value for name, value in table.items()}
             stated = self._convert(table, _Price, ("price", i), "a price has fresh, output and source")
             if stated is None:
                 continue

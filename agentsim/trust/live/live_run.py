@@ -173,4 +173,4 @@ def _costs(
 
 
 def _dearest(card: RateCard) -> int:
-    return max(price for price in (card.fresh, card.read, card.write_5m, card.write_1h) if price is not None)
+    return max(price for price in (card.fresh, card.read, card.write_short, card.write_long) if price is not None)

@@ -47,7 +47,9 @@ def bill_of(kinds: Iterable[Kind], rules: ProviderRules, tier: Lifetime, card: R
     output = sum(load.requests * load.output for load in loads)
     paid: int | None = None
     if card is not None:
-        dearest = max(price for price in (card.fresh, card.read, card.write_5m, card.write_1h) if price is not None)
+        dearest = max(
+            price for price in (card.fresh, card.read, card.write_short, card.write_long) if price is not None
+        )
         paid = cost(card, Usage(fresh=0, output=output))
         assert paid is not None
         paid += tokens * dearest

@@ -94,8 +94,8 @@ def _usage(usage: Usage) -> dict[str, int | None]:
         "fresh": usage.fresh,
         "read": usage.read,
         "write": usage.write,
-        "write_5m": usage.write_5m,
-        "write_1h": usage.write_1h,
+        "write_5m": usage.write_short,
+        "write_1h": usage.write_long,
         "output": usage.output,
     }
 

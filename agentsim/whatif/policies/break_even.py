@@ -15,7 +15,7 @@ def reads_to_pay_a_write(card: RateCard, *, hour: bool = False) -> int | None:
 
     The smallest k with w + k·r < (k + 1)·f. ``None`` where it never is, or a price is not known.
     """
-    write = card.write_1h if hour else card.write_5m
+    write = card.write_long if hour else card.write_short
     if write is None or card.read is None or card.read >= card.fresh:
         return None
     # w + k r < (k + 1) f  <=>  k (f - r) > w - f
@@ -24,7 +24,7 @@ def reads_to_pay_a_write(card: RateCard, *, hour: bool = False) -> int | None:
 
 def refreshes_to_lose(card: RateCard, *, hour: bool = False) -> Fraction | None:
     """How many refreshes cost as much as the rewrite that they avoid: (w - r) / r. ``None``: a price is not known."""
-    write = card.write_1h if hour else card.write_5m
+    write = card.write_long if hour else card.write_short
     if write is None or not card.read:
         return None
     return Fraction(write - card.read, card.read)
@@ -42,6 +42,6 @@ def hour_costs_more(card: RateCard, written: int, rewritten: int) -> int | None:
     ``written`` are all tokens written with five-minute entries, ``rewritten`` those of them that a longer lifetime
     would have read: they are not written at all then.
     """
-    if card.write_1h is None or card.write_5m is None or card.read is None:
+    if card.write_long is None or card.write_short is None or card.read is None:
         return None
-    return written * (card.write_1h - card.write_5m) - rewritten * (card.write_1h - card.read)
+    return written * (card.write_long - card.write_short) - rewritten * (card.write_long - card.read)

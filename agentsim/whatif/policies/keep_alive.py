@@ -158,7 +158,7 @@ class KeepAlive(Policy, frozen=True, kw_only=True):
         if card is None or card.read is None:
             return False
         hit = tokens * card.read
-        miss = tokens * (card.fresh if card.write_5m is None else card.write_5m)
+        miss = tokens * (card.fresh if card.write_short is None else card.write_short)
         chance = Fraction(str(self.p_idle if idle else self.p_running))
         expected = chance * max(0, miss - hit) - (hit + self.output * card.output)
         return expected >= Fraction(str(self.min_saving)) * PICODOLLARS

@@ -89,7 +89,7 @@ class MarkerBest(Policy, frozen=True, kw_only=True):
         for row in scan(session, RoutedProvider(profile=profile_of(session)), price=False).rows:
             if row.request.counted:
                 usage = row.usage
-                bill += 100 * (usage.fresh or 0) + 125 * (usage.write_5m or 0) + 200 * (usage.write_1h or 0)
+                bill += 100 * (usage.fresh or 0) + 125 * (usage.write_short or 0) + 200 * (usage.write_long or 0)
                 bill += 10 * (usage.read or 0)
         return bill
 

@@ -74,7 +74,7 @@ def test_counters_of_converse_stand_apart_whole_and_streamed() -> None:
     whole = json.dumps(
         {"stopReason": "end_turn", "usage": {**COUNTED, "cacheDetails": [{"ttl": "1h", "inputTokens": 7}]}}
     )
-    usage = Usage(fresh=4, read=6, write_5m=0, write_1h=7, output=5)
+    usage = Usage(fresh=4, read=6, write_short=0, write_long=7, output=5)
     assert read_answered(whole.encode(), "converse").reply.usage == usage
     stream = frame("messageStop", b'{"stopReason":"end_turn"}') + frame(
         "metadata", json.dumps({"usage": COUNTED}).encode()

@@ -58,7 +58,7 @@ def test_the_credit_costs_what_reading_costs_at_the_model_that_answers() -> None
 
 
 def test_a_reported_credit_is_no_loss_and_was_foreseen() -> None:
-    told = (Usage(fresh=0, write_5m=6_100, read=0), Usage(fresh=0, write_5m=900, read=6_100))
+    told = (Usage(fresh=0, write_short=6_100, read=0), Usage(fresh=0, write_short=900, read=6_100))
     requests = [
         request(f"{n}", 20 * n, one.prompt, model=one.model, settings=dict(one.settings), usage=usage)
         for n, (one, usage) in enumerate(zip(turns(CLAIM), told, strict=False))

@@ -164,7 +164,7 @@ def test_kimi_keeps_five_minutes_for_nothing_and_an_hour_at_twice_the_price():
     assert [row.usage.read for row in short] == [0, 0]
     assert [row.usage.read for row in chosen] == [0, 4_000]
     assert (short[0].usage.fresh, short[0].usage.write) == (4_000, None)
-    assert (chosen[0].usage.fresh, chosen[0].usage.write_1h) == (0, 4_000)
+    assert (chosen[0].usage.fresh, chosen[0].usage.write_long) == (0, 4_000)
     # $3 for a million tokens of input.
     assert dollars(short[0].cost or 0) * MILLION == 4_000 * 3
     assert dollars(chosen[0].cost or 0) * MILLION == 4_000 * 6
@@ -216,15 +216,15 @@ def test_qwen_with_markers_does_not_look_at_what_was_kept_without():
     again = ask("3", 120, "qwen", QWEN, long(4))
     assert reads(plain, marked) == [0, 0]
     assert reads(plain, marked, again) == [0, 0, 3_000]
-    assert rows(marked)[0].usage.write_5m == 3_000
+    assert rows(marked)[0].usage.write_short == 3_000
     assert rows(plain)[0].usage.write is None
 
 
 def test_minimax_writes_at_markers_on_older_models_and_m3_passes_over_them():
     [old] = rows(ask("1", 0, "minimax", "minimax-m2.7", long(3), 2))
     [new] = rows(ask("1", 0, "minimax", "minimax-m3", long(3), 2))
-    assert (old.usage.write_5m, old.usage.fresh) == (3_000, 0)
-    assert (new.usage.write_5m or 0, new.usage.fresh) == (0, 3_000)
+    assert (old.usage.write_short, old.usage.fresh) == (3_000, 0)
+    assert (new.usage.write_short or 0, new.usage.fresh) == (0, 3_000)
     assert reads(*(ask(str(n), n * 10, "minimax", "minimax-m3", long(3 + n), 2 + n) for n in range(2))) == [0, 3_000]
 
 

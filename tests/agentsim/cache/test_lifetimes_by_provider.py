@@ -62,7 +62,7 @@ def test_thirty_minutes_or_twelve_hours_from_gpt_5_6_on(ttl, idle, read):
 def test_an_hour_that_is_not_on_offer_is_five_minutes_at_their_price(provider, model):
     first = ask(0, provider, model, 4, (3, HOUR))
     [written, kept] = replay(session([first, ask(299, provider, model, 4, (3, HOUR))]), RoutedProvider()).rows
-    assert (written.usage.write_5m, written.usage.write_1h, kept.usage.read) == (4_000, 0, 4_000)
+    assert (written.usage.write_short, written.usage.write_long, kept.usage.read) == (4_000, 0, 4_000)
     assert reads(first, ask(301, provider, model, 4, (3, HOUR))) == [0, 0]
 
 

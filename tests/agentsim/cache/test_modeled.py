@@ -113,7 +113,7 @@ def test_mixed_lifetimes_are_billed_up_to_a_b_and_c(markers, a, expected):
     (served,) = serve(backend, request("x", 60, prompt(blocks, *markers)))
     usage = served.usage
     assert usage.read == a
-    assert (usage.write_1h, usage.write_5m, usage.fresh) == expected
+    assert (usage.write_long, usage.write_short, usage.fresh) == expected
 
 
 def test_an_entry_of_an_hour_is_there_after_fifty_minutes():

@@ -101,8 +101,8 @@ def test_a_long_conversation_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_thinking_that_was_dropped_is_the_cause() -> None:
-    told = [Usage(fresh=0, write_5m=6_100, read=0), Usage(fresh=0, write_5m=1_250, read=6_100),
-            Usage(fresh=0, write_5m=1_350, read=6_100)]  # fmt: skip
+    told = [Usage(fresh=0, write_short=6_100, read=0), Usage(fresh=0, write_short=1_250, read=6_100),
+            Usage(fresh=0, write_short=1_350, read=6_100)]  # fmt: skip
     requests = [
         request(f"{n}", 20 * n, one.prompt, model="claude-sonnet-4-5", usage=usage)
         for n, (one, usage) in enumerate(zip(turns("claude-sonnet-4-5"), told, strict=True))

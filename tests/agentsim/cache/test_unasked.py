@@ -72,8 +72,8 @@ def test_i14_at_the_prices_of_the_model() -> None:
     # warm: 2x4 + 3679x0.4 + 21x5 + 6x20 = 8 + 1,471.6 + 105 + 120 = 1,704.6.
     card = rate_card("openai", MODEL, None, 3_702)
     assert card is not None
-    cold = cost(card, Usage(fresh=2, read=0, write_5m=3_679, output=5))
-    warm = cost(card, Usage(fresh=2, read=3_679, write_5m=21, output=6))
+    cold = cost(card, Usage(fresh=2, read=0, write_short=3_679, output=5))
+    warm = cost(card, Usage(fresh=2, read=3_679, write_short=21, output=6))
     assert (cold, warm) == (18_503_000_000, 1_704_600_000)
 
 
@@ -189,7 +189,7 @@ def test_a_breakpoint_may_have_a_lifetime_of_its_own() -> None:
     one, two = sent("1", 0, turns), sent("2", HALF_HOUR + 1, turns)
     assert one.start is not None
     usage = ModeledProvider().serve(one, one.start).usage
-    assert (usage.write_1h, usage.write_5m) == (3_000, 679), "the longer lifetime, and the shorter one behind it"
+    assert (usage.write_long, usage.write_short) == (3_000, 679), "the longer lifetime, and the shorter one behind it"
     assert serve(ModeledProvider(), one, two)[1] == (2, 3_000, 679)
 
 

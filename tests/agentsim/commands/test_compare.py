@@ -96,7 +96,7 @@ def test_money_is_withheld_and_the_exit_code_says_so(tmp_path: Path, capsys: pyt
     given = atlas_session()
     # As if every request had read nothing: the simulation explains the half of the tokens.
     wrong = tuple(
-        msgspec.structs.replace(r, usage=Usage(fresh=0, write_5m=r.prompt.tokens, write_1h=0, read=0, output=1))
+        msgspec.structs.replace(r, usage=Usage(fresh=0, write_short=r.prompt.tokens, write_long=0, read=0, output=1))
         for r in given.requests
         if r.prompt is not None
     )

@@ -18,7 +18,7 @@ def test_writes_belong_in_the_denominator():
 
 
 def test_tokens_are_summed_before_dividing():
-    small, large = Usage(fresh=2, read=0), Usage(fresh=0, read=98_000, write_5m=2_000)
+    small, large = Usage(fresh=2, read=0), Usage(fresh=0, read=98_000, write_short=2_000)
     many = [small] * 1_000 + [large]
     # 98,000 of 102,000 tokens; the mean of the 1,001 rates would be 0.1 %.
     assert hit_rate(many) == Fraction(98_000, 102_000)

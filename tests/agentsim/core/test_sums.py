@@ -6,7 +6,7 @@ from agentsim.core.sums import FIELDS, Sums, add, as_sums, known_sum, named, new
 
 def test_tokens_and_money_of_two_requests():
     found = new_sums()
-    add(found, Usage(fresh=10, write_5m=200, write_1h=30, write_other=4, read=5_000, output=60), 7_000, 900)
+    add(found, Usage(fresh=10, write_short=200, write_long=30, write_other=4, read=5_000, output=60), 7_000, 900)
     add(found, Usage(fresh=1, read=9, output=2), 500, 100)
     sums = as_sums(found)
     assert sums == Sums(

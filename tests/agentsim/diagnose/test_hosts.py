@@ -50,8 +50,8 @@ def test_a_routing_window_shorter_than_the_lifetime_is_told():
     model = "anthropic/claude-opus-4.8"
     for blocks in (None, 4):
         asked = [
-            turn("1", 0, "Anthropic", Usage(fresh=0, write_1h=40_000, read=0, output=5), model, blocks=blocks),
-            turn("2", 665, "Google", Usage(fresh=0, write_1h=50_000, read=0, output=5), model, blocks=blocks and 5),
+            turn("1", 0, "Anthropic", Usage(fresh=0, write_long=40_000, read=0, output=5), model, blocks=blocks),
+            turn("2", 665, "Google", Usage(fresh=0, write_long=50_000, read=0, output=5), model, blocks=blocks and 5),
         ]
         verdict = diagnose(session(asked)).verdicts[1]
         words = " ".join(verdict.established)

@@ -39,15 +39,15 @@ def test_c35_seventy_summaries_paid_32_cents_for_entries_that_nobody_read() -> N
     written = [7_506, 11_544, *others, *[0] * 15]
     assert (len(written), sum(written)) == (70, 1_278_055)
     haiku = {"model": "claude-haiku-4-5"}
-    specs: list[dict[str, object]] = [{"t": 0, "read": 0, "write_5m": 60_000, "fresh": 3, **haiku}]
+    specs: list[dict[str, object]] = [{"t": 0, "read": 0, "write_short": 60_000, "fresh": 3, **haiku}]
     for number, tokens in enumerate(written):
         # The conversation goes on in time, and reads all of its own prefix.
         at, id = 120 * number, f"summary {number}"
         summary = {"id": id, "lane": id, "parent": None, "purpose": "summary"}
-        specs.append({"t": at + 60, "read": 0, "write_5m": tokens, "fresh": 3, **summary, **haiku})
+        specs.append({"t": at + 60, "read": 0, "write_short": tokens, "fresh": 3, **summary, **haiku})
         before = "r1" if not number else f"turn {number - 1}"
         turn = {"id": f"turn {number}", "parent": before}
-        specs.append({"t": at + 120, "read": 60_000, "write_5m": 0, "fresh": 400, **turn, **haiku})
+        specs.append({"t": at + 120, "read": 60_000, "write_short": 0, "fresh": 400, **turn, **haiku})
     one_by_one = found(*specs)
     assert [one.unread for one in one_by_one if one is not None] == written[:55]
     assert {one.why for one in one_by_one if one is not None} == {"alone"}
@@ -58,7 +58,7 @@ def test_c35_seventy_summaries_paid_32_cents_for_entries_that_nobody_read() -> N
 
 
 def test_the_last_turn_of_a_session_is_read_by_nobody() -> None:
-    first, last = found({"t": 0, "read": 0, "write_5m": 9_000}, {"t": 30, "read": 9_000, "write_5m": 700})
+    first, last = found({"t": 0, "read": 0, "write_short": 9_000}, {"t": 30, "read": 9_000, "write_short": 700})
     assert first is None
     assert last is not None
     assert (last.written, last.unread, last.surcharge, last.why) == (700, 700, 700 * QUARTER, "last")
@@ -66,25 +66,27 @@ def test_the_last_turn_of_a_session_is_read_by_nobody() -> None:
 
 
 def test_an_hour_costs_four_times_the_surcharge_of_five_minutes() -> None:
-    (hour,) = found({"t": 0, "read": 0, "write_1h": 1_000})
+    (hour,) = found({"t": 0, "read": 0, "write_long": 1_000})
     assert hour is not None
     assert (hour.surcharge, hour.why) == (1_000 * WHOLE, "alone")
 
 
 def test_what_lives_for_an_hour_stands_in_front_of_what_lives_for_minutes() -> None:
     # Of 1,000 tokens for an hour and 500 for five minutes behind them, the first 900 are read: 100 and 500 are not.
-    first, _ = found({"t": 0, "read": 0, "write_1h": 1_000, "write_5m": 500}, {"t": 60, "read": 900, "write_5m": 0})
+    first, _ = found(
+        {"t": 0, "read": 0, "write_long": 1_000, "write_short": 500}, {"t": 60, "read": 900, "write_short": 0}
+    )
     assert first is not None
     assert (first.unread, first.surcharge) == (600, 100 * WHOLE + 500 * QUARTER)
 
 
 def test_an_hour_that_is_read_within_minutes_was_read() -> None:
-    assert unread({"t": 0, "read": 0, "write_1h": 9_000}, {"t": 60, "read": 9_000}) == [0, 0]
+    assert unread({"t": 0, "read": 0, "write_long": 9_000}, {"t": 60, "read": 9_000}) == [0, 0]
 
 
 def test_the_next_turn_came_too_late() -> None:
     first, _ = found(
-        {"t": 0, "took": 10, "read": 0, "write_5m": 9_000}, {"t": 700, "took": 10, "read": 0, "write_5m": 9_400}
+        {"t": 0, "took": 10, "read": 0, "write_short": 9_000}, {"t": 700, "took": 10, "read": 0, "write_short": 9_400}
     )
     assert first is not None
     assert (first.unread, first.why) == (9_000, "late")
@@ -93,7 +95,7 @@ def test_the_next_turn_came_too_late() -> None:
 
 def test_a_breakpoint_on_what_changes_each_time_is_paid_on_every_turn() -> None:
     # 8,000 tokens stay the same, 500 behind them never do.
-    specs = [{"t": 20 * n, "read": 8_000 if n else 0, "write_5m": 500 if n else 8_500} for n in range(4)]
+    specs = [{"t": 20 * n, "read": 8_000 if n else 0, "write_short": 500 if n else 8_500} for n in range(4)]
     told = found(*specs)
     assert [one.unread for one in told if one is not None] == [500, 500, 500, 500]
     assert [one.written for one in told if one is not None] == [8_500, 500, 500, 500]
@@ -104,34 +106,34 @@ def test_a_breakpoint_on_what_changes_each_time_is_paid_on_every_turn() -> None:
 
 def test_an_entry_that_is_read_after_a_change_was_undone_was_read() -> None:
     # r2 asks with another setting and writes all anew; r3 is back at the old one, and reads what r1 wrote.
-    specs = ({"t": 0, "read": 0, "write_5m": 9_000}, {"t": 20, "read": 0, "write_5m": 9_500})
-    back = {"t": 40, "read": 9_000, "write_5m": 900}
+    specs = ({"t": 0, "read": 0, "write_short": 9_000}, {"t": 20, "read": 0, "write_short": 9_500})
+    back = {"t": 40, "read": 9_000, "write_short": 900}
     assert unread(*specs, back)[0] == 0
-    assert unread(*specs, {**back, "read": 9_500, "write_5m": 400})[0] == 9_000, "this one reads the entry of r2"
+    assert unread(*specs, {**back, "read": 9_500, "write_short": 400})[0] == 9_000, "this one reads the entry of r2"
 
 
 def test_a_sibling_that_reads_the_common_head_clears_it() -> None:
     children = [{"t": 10 * n, "id": f"c{n}", "lane": f"c{n}", "parent": None, "purpose": "subagent"} for n in range(2)]
-    specs = ({**children[0], "read": 0, "write_5m": 9_000}, {**children[1], "read": 6_000, "write_5m": 2_000})
+    specs = ({**children[0], "read": 0, "write_short": 9_000}, {**children[1], "read": 6_000, "write_short": 2_000})
     assert unread(*specs) == [3_000, 2_000]
     other_model = {**specs[1], "model": "claude-haiku-4-5"}
     assert unread(specs[0], other_model)[0] == 9_000, "each model has its own cache"
     assert unread(specs[0], {**specs[1], "t": 400})[0] == 9_000, "the entry cannot have lived so long"
-    hour = {**specs[0], "write_5m": 0, "write_1h": 9_000}
+    hour = {**specs[0], "write_short": 0, "write_long": 9_000}
     assert unread(hour, {**specs[1], "t": 400})[0] == 3_000, "an entry of an hour can"
     assert unread({**specs[0], "t": None}, specs[1])[0] == 3_000, "no time is known: it may have lived"
 
 
 def test_a_lane_that_reads_its_own_entry_reads_no_other() -> None:
-    main = {"t": 0, "read": 0, "write_5m": 9_000}
-    child = {"t": 20, "id": "c", "lane": "c", "parent": None, "purpose": "subagent", "read": 0, "write_5m": 4_000}
-    back = {"t": 40, "id": "back", "parent": "r1", "read": 9_000, "write_5m": 100}
+    main = {"t": 0, "read": 0, "write_short": 9_000}
+    child = {"t": 20, "id": "c", "lane": "c", "parent": None, "purpose": "subagent", "read": 0, "write_short": 4_000}
+    back = {"t": 40, "id": "back", "parent": "r1", "read": 9_000, "write_short": 100}
     assert unread(main, child, back) == [0, 4_000, 100]
     # Where its own entry has expired, somebody else must have kept or renewed what it reads.
     assert unread(main, {**child, "t": 380}, {**back, "t": 400}) == [0, 0, 100]
     # What goes beyond its own entry may be of another: of this one, if that reaches so far.
     longer = {**back, "read": 9_500}
-    assert unread(main, {**child, "write_5m": 9_800}, longer) == [0, 300, 100]
+    assert unread(main, {**child, "write_short": 9_800}, longer) == [0, 300, 100]
     assert unread(main, child, longer) == [0, 4_000, 100]
 
 
@@ -139,7 +141,7 @@ def test_prompts_tell_which_prefix_two_requests_share() -> None:
     head, other_head = block("head", 4_000, "system"), block("other", 3_000, "system")
 
     def of(name: str, at: int, body: Prompt, written: int, read: int, lane: str) -> Request:
-        usage = Usage(fresh=0, write_5m=written, read=read)
+        usage = Usage(fresh=0, write_short=written, read=read)
         return request(name, at, body, lane=lane, usage=usage)
 
     summary = of("summary", 0, prompt([other_head, *texts(1, 1_000, "old")], 1), 4_000, 0, "s")
@@ -163,21 +165,22 @@ def test_prompts_tell_which_prefix_two_requests_share() -> None:
         ("no price is known", {"model": "a-model-that-nobody-sells"}),
         ("no surcharge", {"model": "gpt-4.1", "provider": "openai"}),
         ("copied from another session", {"counted": False}),
-        ("several calls in one row", {"iterations": (Usage(write_5m=500), Usage(write_5m=500))}),
-        ("nothing written", {"write_5m": 0, "read": 1_000}),
-        ("counters not reported", {"write_5m": None, "read": None}),
+        ("several calls in one row", {"iterations": (Usage(write_short=500), Usage(write_short=500))}),
+        ("nothing written", {"write_short": 0, "read": 1_000}),
+        ("counters not reported", {"write_short": None, "read": None}),
     ],
 )
 def test_nothing_is_claimed(what: str, spec: Mapping[str, object]) -> None:
-    assert found({"t": 0, "read": 0, "write_5m": 1_000, **spec}) == [None], what
-    assert found({"t": 0, "read": 0, "write_5m": 1_000}) != [None]
+    assert found({"t": 0, "read": 0, "write_short": 1_000, **spec}) == [None], what
+    assert found({"t": 0, "read": 0, "write_short": 1_000}) != [None]
 
 
 def test_nothing_is_claimed_where_too_many_may_have_read() -> None:
     crowd = [
-        {"t": 1, "id": f"c{n}", "lane": f"c{n}", "parent": None, "read": 10, "write_5m": 0} for n in range(MOST_READERS)
+        {"t": 1, "id": f"c{n}", "lane": f"c{n}", "parent": None, "read": 10, "write_short": 0}
+        for n in range(MOST_READERS)
     ]
-    one = {"t": 0, "read": 0, "write_5m": 1_000}
+    one = {"t": 0, "read": 0, "write_short": 1_000}
     assert unread(one, *crowd)[0] == 990
     assert unread(one, *crowd, {**crowd[0], "id": "c", "lane": "c"})[0] == 0
 
@@ -203,8 +206,8 @@ def tables(draw: st.DrawFn) -> list[dict[str, object]]:
                 "parent": draw(st.sampled_from([None, *before])),
                 "t": None if step is None else now,
                 "read": draw(COUNTS),
-                "write_5m": draw(COUNTS),
-                "write_1h": draw(COUNTS),
+                "write_short": draw(COUNTS),
+                "write_long": draw(COUNTS),
                 "model": draw(st.sampled_from(["claude-opus-4-8", "claude-haiku-4-5"])),
             }
         )
@@ -227,7 +230,7 @@ def test_never_more_than_was_written_nor_than_its_surcharge(specs: list[dict[str
         if one is not None:
             assert 0 < one.unread <= one.written == row.usage.write
             rate = 5 if row.request.model == "claude-opus-4-8" else 1
-            whole = (row.usage.write_5m or 0) * 250_000 * rate + (row.usage.write_1h or 0) * 1_000_000 * rate
+            whole = (row.usage.write_short or 0) * 250_000 * rate + (row.usage.write_long or 0) * 1_000_000 * rate
             assert 0 < one.surcharge <= whole
 
 

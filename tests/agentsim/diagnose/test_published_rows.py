@@ -22,7 +22,7 @@ WRITTEN_AND_READ = [
 
 
 def test_c45_what_was_lost_is_less_than_what_was_written() -> None:
-    specs = [{"read": read, "write_1h": written} for written, read in WRITTEN_AND_READ]
+    specs = [{"read": read, "write_long": written} for written, read in WRITTEN_AND_READ]
     first, *later = verdicts(*specs)
     assert sum(written for written, _ in WRITTEN_AND_READ) == 4_622_753
     assert first.kind == "first"
@@ -39,7 +39,7 @@ def test_c45_what_was_lost_is_less_than_what_was_written() -> None:
 def test_c45_a_gap_of_82_seconds_excludes_the_expiry() -> None:
     (w1, r1), (w2, r2) = WRITTEN_AND_READ[-2:]
     last = verdicts(
-        {"t": 0, "took": 30, "read": r1, "write_1h": w1}, {"t": 30 + 82, "took": 30, "read": r2, "write_1h": w2}
+        {"t": 0, "took": 30, "read": r1, "write_long": w1}, {"t": 30 + 82, "took": 30, "read": r2, "write_long": w2}
     )[1]
     assert (last.kind, last.lost) == ("miss", 784_944)
     assert "AS202" not in (last.cause, *last.alternatives)
@@ -55,10 +55,18 @@ def test_c40_pinned_to_one_host_97_percent_were_read_and_unpinned_none() -> None
 def test_c35_a_summary_of_7_506_written_tokens_is_no_miss_of_the_next_one() -> None:
     # Two one-shot requests with a marker, each of its own text: nothing of the first could have been read.
     rows = [
-        {"fresh": 3, "write_5m": 7_506, "read": 0, "output": 1_486, "purpose": "summary", "lane": "s1", "parent": None},
         {
             "fresh": 3,
-            "write_5m": 11_544,
+            "write_short": 7_506,
+            "read": 0,
+            "output": 1_486,
+            "purpose": "summary",
+            "lane": "s1",
+            "parent": None,
+        },
+        {
+            "fresh": 3,
+            "write_short": 11_544,
             "read": 0,
             "output": 3_049,
             "purpose": "summary",

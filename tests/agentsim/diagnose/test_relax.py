@@ -36,7 +36,7 @@ def judge(*requests: Request, model: ModeledProvider | None = None) -> tuple[Ver
 
 
 def reported(read: int, written: int, fresh: int = 0) -> Usage:
-    return Usage(fresh=fresh, write_5m=written, write_1h=0, read=read, output=10)
+    return Usage(fresh=fresh, write_short=written, write_long=0, read=read, output=10)
 
 
 class TestTheWorkedExample:

@@ -146,7 +146,7 @@ def test_whatever_comes_gets_a_verdict_that_adds_up(steps):
         at += pause
         usage = None
         if counters is not None:
-            usage = Usage(fresh=counters[0], write_5m=counters[1], read=counters[2])
+            usage = Usage(fresh=counters[0], write_short=counters[1], read=counters[2])
         body = Prompt.of(
             [block(name, 900, shape=shape, message=0, text=f"text {name}") for name in names],
             [Breakpoint(min(p, len(names) - 1), ttl) for p, ttl in markers if names],
@@ -176,7 +176,7 @@ def test_a_parent_that_reported_nothing_cached_loses_nothing_without_breakpoints
             name,
             at,
             Prompt.of([block("a", 3_000), block("b", 3_000)], markers),
-            usage=Usage(fresh=6_000, write_5m=0, read=0),
+            usage=Usage(fresh=6_000, write_short=0, read=0),
         )
         for name, at, markers in (("1", 0, [Breakpoint(1, 300)]), ("2", 20, []))
     )

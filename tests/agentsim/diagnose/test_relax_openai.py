@@ -42,8 +42,8 @@ GROWN = (*TURNS, said("a1", 5), block("q2", 16))
 
 
 def test_i14_is_a_row_of_hits() -> None:
-    first = Usage(fresh=2, read=0, write_5m=3_679, output=5)
-    second = Usage(fresh=2, read=3_679, write_5m=21, output=6)
+    first = Usage(fresh=2, read=0, write_short=3_679, output=5)
+    second = Usage(fresh=2, read=3_679, write_short=21, output=6)
     verdicts = judged(sent("1", 0, body(*TURNS), usage=first), sent("2", 20, body(*GROWN), usage=second))
     assert [verdict.kind for verdict in verdicts] == ["first", "hit"]
     assert (verdicts[1].predicted, verdicts[1].prediction) == (3_679, "exact")
@@ -82,7 +82,7 @@ def test_a_dropped_lifetime_is_told_apart() -> None:
 
 
 def test_the_provider_may_keep_it_longer_than_it_promises() -> None:
-    second = Usage(fresh=2, read=3_679, write_5m=21, output=6)
+    second = Usage(fresh=2, read=3_679, write_short=21, output=6)
     late = judged(sent("1", 0, body(*TURNS)), sent("2", 2 * HALF_HOUR, body(*GROWN), usage=second))[1]
     assert (late.kind, late.prediction) == ("hit", "exact")
 
@@ -132,7 +132,7 @@ def test_one_question_after_the_other_is_a_breakpoint_on_what_changes() -> None:
 
 
 def test_a_loss_without_a_reason_stays_unexplained_unless_it_came_too_soon() -> None:
-    nothing = Usage(fresh=2, read=0, write_5m=3_700, output=6)
+    nothing = Usage(fresh=2, read=0, write_short=3_700, output=6)
     soon = judged(sent("1", 0, body(*TURNS)), sent("2", 20, body(*GROWN), usage=nothing))[1]
     assert (soon.cause, soon.evidence) == ("AS501", "implied"), "written entries became readable after up to 30 s"
     later = judged(sent("1", 0, body(*TURNS)), sent("2", 40, body(*GROWN), usage=nothing))[1]

@@ -27,7 +27,7 @@ def rows(*specs: Mapping[str, object], completeness: str = "usage", provider: st
         values = dict(spec)
         t, took = values.pop("t", None), values.pop("took", 5)
         start = None if t is None else int(float(t) * SECOND)  # type: ignore[arg-type]
-        counters = ("fresh", "read", "write_5m", "write_1h", "output")
+        counters = ("fresh", "read", "write_short", "write_long", "output")
         usage = {name: values.pop(name) for name in counters if name in values}
         fields = {
             "id": f"r{index + 1}",
@@ -60,12 +60,12 @@ def said(verdict: Verdict) -> str:
 def test_c26_a_new_effort_misses_and_an_old_one_is_found_again() -> None:
     effort = lambda level: (("effort", f'"{level}"'),)  # noqa: E731
     found = verdicts(
-        {"t": 0, "write_5m": 20_000, "read": 0, "settings": effort("low")},
-        {"t": 20, "write_5m": 1_000, "read": 20_000, "settings": effort("low")},
-        {"t": 40, "write_5m": 22_000, "read": 0, "settings": effort("medium")},
-        {"t": 60, "write_5m": 1_000, "read": 22_000, "settings": effort("medium")},
-        {"t": 80, "write_5m": 24_000, "read": 0, "settings": effort("high")},
-        {"t": 99, "write_5m": 4_000, "read": 21_000, "settings": effort("low")},
+        {"t": 0, "write_short": 20_000, "read": 0, "settings": effort("low")},
+        {"t": 20, "write_short": 1_000, "read": 20_000, "settings": effort("low")},
+        {"t": 40, "write_short": 22_000, "read": 0, "settings": effort("medium")},
+        {"t": 60, "write_short": 1_000, "read": 22_000, "settings": effort("medium")},
+        {"t": 80, "write_short": 24_000, "read": 0, "settings": effort("high")},
+        {"t": 99, "write_short": 4_000, "read": 21_000, "settings": effort("low")},
     )
     assert [(v.kind, v.cause) for v in found] == [
         ("first", None),
@@ -81,8 +81,8 @@ def test_c26_a_new_effort_misses_and_an_old_one_is_found_again() -> None:
 def test_c27_a_seven_minute_gap_is_an_expiry_worth_33_cents() -> None:
     diagnosis = diagnose(
         rows(
-            {"t": 0, "read": 56_000, "write_5m": 2_058, "fresh": 0, "model": "claude-opus-4-5"},
-            {"t": 430, "read": 0, "write_5m": 58_058, "fresh": 0, "model": "claude-opus-4-5"},
+            {"t": 0, "read": 56_000, "write_short": 2_058, "fresh": 0, "model": "claude-opus-4-5"},
+            {"t": 430, "read": 0, "write_short": 58_058, "fresh": 0, "model": "claude-opus-4-5"},
         )
     )
     verdict = diagnosis.verdicts[1]
@@ -94,14 +94,14 @@ def test_c27_a_seven_minute_gap_is_an_expiry_worth_33_cents() -> None:
 
 def test_c30_below_the_minimum_nothing_is_written_and_nothing_is_a_miss() -> None:
     found = verdicts(
-        {"t": 0, "fresh": 2_500, "read": 0, "write_5m": 0}, {"t": 20, "fresh": 2_500, "read": 0, "write_5m": 0}
+        {"t": 0, "fresh": 2_500, "read": 0, "write_short": 0}, {"t": 20, "fresh": 2_500, "read": 0, "write_short": 0}
     )
     assert [v.kind for v in found] == ["uncached", "uncached"]
     assert all("AS303" in v.alternatives for v in found)
 
 
 def test_c33_the_same_prompt_right_after_the_first_may_not_be_readable_yet() -> None:
-    first = {"t": 0, "took": 3, "read": 0, "write_5m": 1_215, "fresh": 10}
+    first = {"t": 0, "took": 3, "read": 0, "write_short": 1_215, "fresh": 10}
     early = verdicts(first, {**first, "t": 3.5})[1]
     late = verdicts(first, {**first, "t": 5.5})[1]
     assert early.cause == "AS501"
@@ -138,20 +138,20 @@ def test_c40_another_provider_has_another_cache() -> None:
 
 def test_c44b_a_read_refreshes_and_without_it_the_entry_expires() -> None:
     write, ping, late = (
-        {"t": 0, "took": 2, "read": 0, "write_5m": 5_860},
-        {"t": 240, "took": 2, "read": 5_860, "write_5m": 0, "purpose": "keep_alive"},
-        {"t": 482, "took": 2, "read": 5_860, "write_5m": 0},
+        {"t": 0, "took": 2, "read": 0, "write_short": 5_860},
+        {"t": 240, "took": 2, "read": 5_860, "write_short": 0, "purpose": "keep_alive"},
+        {"t": 482, "took": 2, "read": 5_860, "write_short": 0},
     )
     assert [v.kind for v in verdicts(write, ping, late)] == ["first", "hit", "hit"]
     assert all(v.prediction == "exact" for v in verdicts(write, ping, late)[1:])
-    gone = verdicts(write, {**late, "read": 0, "write_5m": 5_860})[1]
+    gone = verdicts(write, {**late, "read": 0, "write_short": 5_860})[1]
     assert (gone.kind, gone.cause) == ("miss", "AS201")
 
 
 def test_c45_head_kept_and_body_rewritten_is_not_an_expiry_where_the_gap_is_known() -> None:
     known = verdicts(
-        {"t": 0, "took": 20, "read": 20_601, "write_1h": 784_944},
-        {"t": 102, "took": 20, "read": 20_601, "write_1h": 899_075},
+        {"t": 0, "took": 20, "read": 20_601, "write_long": 784_944},
+        {"t": 102, "took": 20, "read": 20_601, "write_long": 899_075},
     )[1]
     assert known.kind == "miss"
     assert known.cause not in ("AS201", "AS202", "AS204")
@@ -159,7 +159,7 @@ def test_c45_head_kept_and_body_rewritten_is_not_an_expiry_where_the_gap_is_know
     assert "alone cannot explain" in said(known)
     # The waste is what was warm before, not all that was written.
     assert known.lost == 20_601 + 784_944 - 20_601
-    unknown = verdicts({"read": 20_601, "write_1h": 240_995}, {"read": 20_601, "write_1h": 318_111})[1]
+    unknown = verdicts({"read": 20_601, "write_long": 240_995}, {"read": 20_601, "write_long": 318_111})[1]
     assert "AS202" in unknown.alternatives
     assert "cannot be excluded" in said(unknown)
 
@@ -342,10 +342,10 @@ def test_the_edge_of_an_hour(tmp_path: Path, gap: int, cause: str) -> None:
 @pytest.mark.parametrize(
     ("written", "idle", "cause"),
     [
-        ("write_5m", 400, "AS190"),  # half an hour has not passed
-        ("write_5m", 1_900, "AS206"),
-        ("write_1h", 1_900, "AS190"),  # nor has half a day
-        ("write_1h", 43_300, "AS206"),
+        ("write_short", 400, "AS190"),  # half an hour has not passed
+        ("write_short", 1_900, "AS206"),
+        ("write_long", 1_900, "AS190"),  # nor has half a day
+        ("write_long", 43_300, "AS206"),
     ],
 )
 def test_the_lifetimes_of_rows_are_those_of_their_provider(written, idle, cause):

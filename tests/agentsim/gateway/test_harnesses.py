@@ -208,7 +208,7 @@ def test_codex_on_a_model_with_breakpoints(tmp_path: Path) -> None:
     assert request.prompt is not None
     assert "prompt_cache_key" in dict(request.settings), "Codex names its conversation"
     assert (request.usage.read, request.usage.fresh) == (0, 2)
-    assert request.usage.write_5m == request.prompt.tokens, "written up to the last message"
+    assert request.usage.write_short == request.prompt.tokens, "written up to the last message"
     assert request.prompt[0].role == "developer", "the tools come as an item of the history"
 
 

@@ -34,7 +34,7 @@ PARTS = st.lists(
     st.builds(Say, TEXT) | st.builds(Think, TEXT) | st.builds(Use, NAME, NAME, OBJECT), min_size=1, max_size=4
 )
 COUNTS = st.integers(0, 10**9)
-USAGES = st.builds(Usage, fresh=COUNTS, write_5m=COUNTS, write_1h=COUNTS, read=COUNTS)
+USAGES = st.builds(Usage, fresh=COUNTS, write_short=COUNTS, write_long=COUNTS, read=COUNTS)
 PACES = st.sampled_from([Pace(), Pace.of(0, 1000)])
 """At once, with large pieces; or paced, with small ones. Nothing sleeps here."""
 
@@ -62,7 +62,11 @@ def answer(parts: list[Part], usage: Usage, pace: Pace, dialect: Dialect) -> Emu
         asked=asked,
         reply=ScriptedReply(made, "tool_use" if any(isinstance(part, Use) for part in parts) else "end_turn", tokens),
         usage=Usage(
-            fresh=usage.fresh, write_5m=usage.write_5m, write_1h=usage.write_1h, read=usage.read, output=tokens
+            fresh=usage.fresh,
+            write_short=usage.write_short,
+            write_long=usage.write_long,
+            read=usage.read,
+            output=tokens,
         ),
         time=10**18,
         pace=pace,
@@ -113,7 +117,7 @@ def test_messages(parts: list[Part], usage: Usage, pace: Pace) -> None:
     counters = message.usage
     assert counters.input_tokens == usage.fresh
     assert counters.cache_read_input_tokens == usage.read
-    assert counters.cache_creation_input_tokens == (usage.write_5m or 0) + (usage.write_1h or 0)
+    assert counters.cache_creation_input_tokens == (usage.write_short or 0) + (usage.write_long or 0)
     assert counters.output_tokens == made.reply.tokens
     assert message.stop_reason == made.reply.stop
 

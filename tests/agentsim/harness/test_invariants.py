@@ -250,8 +250,8 @@ PRICES = st.builds(
     fresh=st.integers(1, 10**8),
     output=st.integers(0, 10**8),
     read=st.integers(0, 10**8),
-    write_5m=st.integers(0, 10**8),
-    write_1h=st.integers(0, 10**8),
+    write_short=st.integers(0, 10**8),
+    write_long=st.integers(0, 10**8),
 )
 
 

@@ -20,7 +20,7 @@ WRITE, READ, FRESH = 6_250_000, 500_000, 5_000_000  # picodollars a token
 def row(id: str, start: int, took: int, written: int, read: int, **more: object) -> Row:
     """A row that starts ``start`` seconds after ten and takes ``took`` tenths of a second."""
     begin = TEN + start * SECOND
-    usage = Usage(fresh=0, write_5m=written, read=read, output=300)
+    usage = Usage(fresh=0, write_short=written, read=read, output=300)
     cost = written * WRITE + read * READ
     request = Request(
         id=id,

@@ -14,7 +14,7 @@ from agentsim.trust.probe.four_request_probe import NAMES
 from agentsim.trust.probe.probe_bench import PredictedUsage, ProbeStep
 from agentsim.trust.probe.probe_questions import ProbeAnswer
 
-USAGE = Usage(fresh=11, read=0, write_5m=2_704, write_1h=0, output=96)
+USAGE = Usage(fresh=11, read=0, write_short=2_704, write_long=0, output=96)
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])

@@ -87,7 +87,7 @@ def test_words_of_the_conversation_are_shown_only_when_asked_for() -> None:
 
 def test_what_is_unknown_is_a_dash_and_not_a_zero() -> None:
     nothing = row("a", 0, 0, 0, 0)
-    usage = msgspec.structs.replace(nothing.usage, fresh=None, write_5m=None, read=None)
+    usage = msgspec.structs.replace(nothing.usage, fresh=None, write_short=None, read=None)
     nothing = msgspec.structs.replace(nothing, usage=usage, cost=None, start=None, end=None)
     line = next(
         line

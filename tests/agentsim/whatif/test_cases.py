@@ -66,7 +66,7 @@ def test_children_that_never_pause_need_no_hour() -> None:
         for n in range(20)
     ]
     given = session(*main, *child)
-    written = sum(row.usage.write_1h or 0 for row in rows(given) if row.request.lane == "c")
+    written = sum(row.usage.write_long or 0 for row in rows(given) if row.request.lane == "c")
     # No gap exceeds 300 s: the premium of 0.75 on all that the child wrote bought nothing.
     assert saves(given, "ttl-lanes") == written * 0.75 > 0
     assert written == 3_000 + 20 * 4_000

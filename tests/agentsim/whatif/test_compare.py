@@ -35,7 +35,7 @@ def paused(name: str = "small", minutes: float = 10) -> Session:
 def misreported(given: Session, read: int) -> Session:
     """The session, whose second request reported to have read so many of its 20,000 tokens."""
     first, second = given.requests
-    usage = Usage(fresh=0, write_5m=20_000 - read, write_1h=0, read=read, output=0)
+    usage = Usage(fresh=0, write_short=20_000 - read, write_long=0, read=read, output=0)
     return msgspec.structs.replace(given, requests=(first, msgspec.structs.replace(second, usage=usage)))
 
 

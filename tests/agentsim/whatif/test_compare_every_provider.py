@@ -18,13 +18,14 @@ INTERNAL = ("session_log", ".toml", "profile", "None", "Traceback")
 def counted(provider: str, model: str, completeness: str, *, writes: bool = True) -> Session:
     """Three turns, of which no log keeps the prompts."""
     usages = [
-        Usage(fresh=0, write_5m=20_000, write_1h=0, read=0, output=9),
-        Usage(fresh=0, write_5m=2_000, write_1h=0, read=20_000, output=9),
-        Usage(fresh=0, write_5m=2_000, write_1h=0, read=22_000, output=9),
+        Usage(fresh=0, write_short=20_000, write_long=0, read=0, output=9),
+        Usage(fresh=0, write_short=2_000, write_long=0, read=20_000, output=9),
+        Usage(fresh=0, write_short=2_000, write_long=0, read=22_000, output=9),
     ]
     if not writes:
         usages = [
-            Usage(fresh=usage.write, write_5m=0, write_1h=0, read=usage.read, output=usage.output) for usage in usages
+            Usage(fresh=usage.write, write_short=0, write_long=0, read=usage.read, output=usage.output)
+            for usage in usages
         ]
     blocks = [*HEAD, block("task", 17_000)]
     rows = [

@@ -34,7 +34,7 @@ def requests(draw: st.DrawFn) -> Request:
         count = len(blocks)
         places = draw(st.lists(st.integers(0, count - 1), max_size=6)) if count else []
         prompt = Prompt.of(blocks, [Breakpoint(p, draw(st.sampled_from([0, 300, 3_600, 10**9]))) for p in places])
-    usage = Usage(fresh=draw(COUNTS), write_5m=draw(COUNTS), read=draw(COUNTS), output=draw(COUNTS))
+    usage = Usage(fresh=draw(COUNTS), write_short=draw(COUNTS), read=draw(COUNTS), output=draw(COUNTS))
     return Request(
         id=draw(st.sampled_from(["a", "b", "c", "d", "\x1b[2J"])),
         lane=draw(st.sampled_from(["main", "x"])),

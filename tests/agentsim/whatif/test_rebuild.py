@@ -50,7 +50,7 @@ def counters(requests: list[tuple[int, int, int, int]], model: str = "claude-opu
             model=model,
             start=1_790_000_000 * SECOND + start * SECOND,
             end=1_790_000_005 * SECOND + start * SECOND,
-            usage=Usage(fresh=2, read=read_, write_5m=short, write_1h=long, output=10),
+            usage=Usage(fresh=2, read=read_, write_short=short, write_long=long, output=10),
         )
         for number, (start, read_, short, long) in enumerate(requests)
     )

@@ -27,7 +27,7 @@ def test_lines_of_one_request_are_one_request_with_the_greatest_output(tmp_path:
     session = read_one(log.save(tmp_path / "s1.jsonl"))
     (request,) = session.requests
     assert request.usage is not None
-    assert (request.usage.write_5m, request.usage.read, request.usage.output) == (20_000, 0, 321)
+    assert (request.usage.write_short, request.usage.read, request.usage.output) == (20_000, 0, 321)
     # five lines: the prompt, thinking and three tool calls
     assert (session.accounting.rows, session.accounting.used, session.accounting.duplicate) == (5, 1, 3)
     assert session.accounting.not_billable == 1
@@ -43,7 +43,7 @@ def test_the_line_with_the_greatest_output_is_kept_whole(tmp_path: Path) -> None
     log.call(300, 19_000, output=90, tools=0, id="msg-x", model="claude-sonnet-4-6")
     (request,) = read_one(log.save(tmp_path / "s1.jsonl")).requests
     assert request.usage is not None
-    assert (request.model, request.usage.read, request.usage.write_5m, request.usage.output) == (
+    assert (request.model, request.usage.read, request.usage.write_short, request.usage.output) == (
         "claude-sonnet-4-6",
         300,
         19_000,

@@ -296,8 +296,8 @@ def _block(row: BlockRow) -> Block:
 def _usage(row: UsageRow) -> Usage:
     return Usage(
         fresh=row.fresh,
-        write_5m=row.write_5m,
-        write_1h=row.write_1h,
+        write_short=row.write_short,
+        write_long=row.write_long,
         write_other=row.write_other,
         read=row.read,
         output=row.output,

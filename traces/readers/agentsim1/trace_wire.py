@@ -109,8 +109,8 @@ class UsageRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Tokens as the provider reported them; a counter that it did not report is left out."""
 
     fresh: Count | None = None
-    write_5m: Count | None = None
-    write_1h: Count | None = None
+    write_short: Count | None = msgspec.field(default=None, name="write_5m")
+    write_long: Count | None = msgspec.field(default=None, name="write_1h")
     write_other: Count | None = None
     read: Count | None = None
     output: Count | None = None

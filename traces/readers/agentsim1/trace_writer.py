@@ -151,8 +151,8 @@ def _has_text(prompt: Prompt | None) -> bool:
 def _usage(usage: Usage) -> UsageRow:
     return UsageRow(
         fresh=usage.fresh,
-        write_5m=usage.write_5m,
-        write_1h=usage.write_1h,
+        write_short=usage.write_short,
+        write_long=usage.write_long,
         write_other=usage.write_other,
         read=usage.read,
         output=usage.output,

@@ -18,10 +18,10 @@ def request(usage: Usage | None, *iterations: Usage, model: str = "claude-opus-5
 
 
 def test_a_compaction_is_billed_though_the_top_level_leaves_it_out():
-    compaction = Usage(fresh=10, write_5m=0, read=180_000, output=3_500)
-    answer = Usage(fresh=23_000, write_5m=0, read=0, output=1_000)
+    compaction = Usage(fresh=10, write_short=0, read=180_000, output=3_500)
+    answer = Usage(fresh=23_000, write_short=0, read=0, output=1_000)
     asked = request(answer, compaction, answer)
-    assert billable_usage(asked) == Usage(fresh=23_010, write_5m=0, read=180_000, output=4_500)
+    assert billable_usage(asked) == Usage(fresh=23_010, write_short=0, read=180_000, output=4_500)
     # Opus 5: $5 fresh, $0.50 read, $25 out.
     paid, equal = PriceBook().price(asked)
     assert paid == 23_010 * 5 * MILLION + 180_000 * MILLION // 2 + 4_500 * 25 * MILLION
@@ -29,14 +29,14 @@ def test_a_compaction_is_billed_though_the_top_level_leaves_it_out():
 
 
 def test_one_iteration_that_repeats_the_top_level_is_billed_once():
-    usage = Usage(fresh=3, write_1h=500, read=20_000, output=40)
+    usage = Usage(fresh=3, write_long=500, read=20_000, output=40)
     same = Usage(fresh=3, write_other=500, read=20_000, output=40)
     assert billable_usage(request(usage, usage)) == usage
     assert billable_usage(request(usage, same)) == usage  # keeps the lifetime that only the top level tells
 
 
 def test_a_list_that_falls_short_is_incomplete_and_ignored():
-    usage = Usage(fresh=3, write_5m=500, read=20_000, output=40)
+    usage = Usage(fresh=3, write_short=500, read=20_000, output=40)
     part = Usage(fresh=3, read=9_000, output=10)
     assert billable_usage(request(usage, part)) == usage
     assert billed_parts(request(usage, part)) == (usage,)
@@ -53,15 +53,15 @@ def test_each_inner_call_has_the_tier_of_its_own_prompt():
 @pytest.mark.parametrize(
     ("whole", "expected"),
     [
-        (Usage(fresh=0, write_1h=30, read=0, output=0), (10, None)),
-        (Usage(fresh=0, write_5m=30, read=0, output=0), (None, 10)),
-        (Usage(fresh=0, write_5m=10, write_1h=20, read=0, output=0), (None, None)),
+        (Usage(fresh=0, write_long=30, read=0, output=0), (10, None)),
+        (Usage(fresh=0, write_short=30, read=0, output=0), (None, 10)),
+        (Usage(fresh=0, write_short=10, write_long=20, read=0, output=0), (None, None)),
     ],
 )
 def test_inner_calls_inherit_the_only_lifetime_of_the_request(whole, expected):
     first, second = Usage(write_other=10), Usage(write_other=20)
     parts = billed_parts(request(whole, first, second))
-    assert (parts[0].write_1h, parts[0].write_5m) == expected
+    assert (parts[0].write_long, parts[0].write_short) == expected
 
 
 def test_a_request_without_usage_is_not_priced():

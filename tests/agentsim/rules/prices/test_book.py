@@ -49,10 +49,10 @@ MODELS = [
 ]
 DATES = ["2025-12-01T18:00:00", "2026-03-12T23:59:59", "2026-03-13T00:00:00", "2026-11-20T02:30:00"]
 SIZES = [
-    Usage(fresh=17, write_5m=12_304, read=64_001, output=550),
-    Usage(fresh=1, write_5m=100_000, read=99_999, output=1),  # exactly 200,000
-    Usage(fresh=2, write_5m=100_000, read=99_999, output=1),  # one more
-    Usage(fresh=123_457, write_5m=0, read=800_009, output=4_321),
+    Usage(fresh=17, write_short=12_304, read=64_001, output=550),
+    Usage(fresh=1, write_short=100_000, read=99_999, output=1),  # exactly 200,000
+    Usage(fresh=2, write_short=100_000, read=99_999, output=1),  # one more
+    Usage(fresh=123_457, write_short=0, read=800_009, output=4_321),
 ]
 
 
@@ -90,7 +90,7 @@ def test_costs_equal_the_librarys_to_the_last_digit(provider, model):
 def test_ways_of_processing_equal_the_librarys(model, way, context):
     import genai_prices
 
-    usage = Usage(fresh=17, write_5m=1_000, write_1h=2_000, read=64_001, output=550)
+    usage = Usage(fresh=17, write_short=1_000, write_long=2_000, read=64_001, output=550)
     card = BOOK.card("anthropic", model, at("2026-11-20T00:00:00"), usage.total_input or 0, **way)
     assert card is not None
     theirs = genai_prices.calc_price(
@@ -98,7 +98,7 @@ def test_ways_of_processing_equal_the_librarys(model, way, context):
             input_tokens=usage.total_input,
             cache_read_tokens=usage.read,
             cache_write_tokens=usage.write,
-            cache_write_1h_tokens=usage.write_1h,
+            cache_write_1h_tokens=usage.write_long,
             output_tokens=usage.output,
         ),
         model,
@@ -140,7 +140,7 @@ def test_inference_kept_in_the_us_costs_a_tenth_more_from_opus_4_6_on():
     when = at("2026-07-01T00:00:00")
     new = BOOK.card("anthropic", "claude-opus-4-6", when, 1_000, region="us")
     assert new is not None
-    assert (new.fresh, new.read, new.write_1h, new.output) == (5_500_000, 550_000, 11_000_000, 27_500_000)
+    assert (new.fresh, new.read, new.write_long, new.output) == (5_500_000, 550_000, 11_000_000, 27_500_000)
     assert BOOK.card("anthropic", "claude-opus-4-5", when, 1_000, region="us") == BOOK.card(
         "anthropic", "claude-opus-4-5", when, 1_000
     )
@@ -178,7 +178,7 @@ def test_reads_of_sonnet_5_5_became_cheaper_nine_days_after_launch():
 def test_models_that_the_library_lacks(model, read):
     card = BOOK.card("anthropic", model, at("2026-11-01T00:00:00"), 1_000)
     assert card is not None
-    assert (card.fresh, card.read, card.write_5m, card.write_1h, card.output) == (
+    assert (card.fresh, card.read, card.write_short, card.write_long, card.output) == (
         10 * MILLION,
         read,
         12_500_000,

@@ -30,7 +30,7 @@ def spent(model: str, usage: Usage, when: int = at(2026, 7, 28)) -> Decimal:
 
 def test_written_tokens_are_charged_once():
     # Sonnet 3.7: $3 fresh, $3.75 written, $15 out. Charging the writes as fresh input too gave $0.091311.
-    usage = Usage(fresh=3, write_5m=12_304, read=0, output=550)
+    usage = Usage(fresh=3, write_short=12_304, read=0, output=550)
     right = (3 * 3 + 12_304 * Decimal("3.75") + 550 * 15) / MILLION
     assert spent("claude-3-7-sonnet-20250219", usage, at(2025, 4, 8)) == right == Decimal("0.054399")
 
@@ -38,19 +38,19 @@ def test_written_tokens_are_charged_once():
 def test_an_hour_costs_twice_the_input():
     # Opus 5: $10 for a million tokens written for an hour; at the five-minute price it would be $2.15086875.
     right = 344_139 * Decimal(10) / MILLION
-    assert spent("claude-opus-5", Usage(fresh=0, write_1h=344_139, read=0, output=0)) == right == Decimal("3.44139")
-    assert spent("claude-opus-5", Usage(write_5m=344_139)) == Decimal("2.15086875")
+    assert spent("claude-opus-5", Usage(fresh=0, write_long=344_139, read=0, output=0)) == right == Decimal("3.44139")
+    assert spent("claude-opus-5", Usage(write_short=344_139)) == Decimal("2.15086875")
 
 
 def test_above_the_threshold_all_tokens_cost_more_writes_too():
     # Sonnet 4.5 above 200,000 tokens: writes $7.50 instead of $3.75.
-    written = Usage(fresh=0, write_5m=5_000, read=196_000, output=0)
+    written = Usage(fresh=0, write_short=5_000, read=196_000, output=0)
     card = rate_card("anthropic", "claude-sonnet-4-5", at(2026, 8, 9), written.total_input or 0)
     assert card is not None
     assert written.total_input == 201_000
-    assert dollars(5_000 * (card.write_5m or 0)) == 5_000 * Decimal("7.5") / MILLION == Decimal("0.0375")
+    assert dollars(5_000 * (card.write_short or 0)) == 5_000 * Decimal("7.5") / MILLION == Decimal("0.0375")
     # An hour's write there is four times the ordinary input price: $12.
-    assert card.write_1h == 12 * MILLION
+    assert card.write_long == 12 * MILLION
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_exactly_the_threshold_is_still_the_lower_tier(model, threshold, below, 
 
 
 def test_reads_and_writes_count_towards_the_threshold():
-    usage = Usage(fresh=1, write_5m=40_000, read=60_000, output=0)
+    usage = Usage(fresh=1, write_short=40_000, read=60_000, output=0)
     card = rate_card("anthropic", "claude-haiku-5-5", at(2026, 11, 20), usage.total_input or 0)
     assert card is not None
     assert card.read == Decimal("0.05") * MILLION  # 100,001 tokens: the higher tier
@@ -74,18 +74,18 @@ def test_reads_and_writes_count_towards_the_threshold():
 
 def test_what_a_provider_does_not_price_costs_what_input_costs():
     card = RateCard(fresh=10, output=50)
-    assert cost(card, Usage(fresh=1, read=2, write_5m=3, write_other=4, write_1h=5, output=1)) == 15 * 10 + 50
+    assert cost(card, Usage(fresh=1, read=2, write_short=3, write_other=4, write_long=5, output=1)) == 15 * 10 + 50
 
 
 def test_an_hours_write_without_a_price_is_not_priced_as_five_minutes():
-    card = RateCard(fresh=10, output=50, read=1, write_5m=12)
-    assert cost(card, Usage(fresh=1, write_1h=5, output=1)) is None
-    assert input_cost(card, Usage(fresh=1, write_1h=0)) == 10
-    assert equivalents(card, Usage(fresh=1, write_1h=5)) is None
+    card = RateCard(fresh=10, output=50, read=1, write_short=12)
+    assert cost(card, Usage(fresh=1, write_long=5, output=1)) is None
+    assert input_cost(card, Usage(fresh=1, write_long=0)) == 10
+    assert equivalents(card, Usage(fresh=1, write_long=5)) is None
 
 
 def test_a_write_of_unknown_lifetime_is_the_short_one():
-    card = RateCard(fresh=10, output=50, read=1, write_5m=12, write_1h=20)
+    card = RateCard(fresh=10, output=50, read=1, write_short=12, write_long=20)
     assert input_cost(card, Usage(write_other=7)) == 7 * 12
 
 
@@ -99,9 +99,9 @@ def test_nothing_reported_is_unknown_not_free():
 
 def test_equivalents_weigh_each_kind_by_its_price():
     card = RateCard(
-        fresh=5 * MILLION, output=25 * MILLION, read=MILLION // 2, write_5m=6_250_000, write_1h=10 * MILLION
+        fresh=5 * MILLION, output=25 * MILLION, read=MILLION // 2, write_short=6_250_000, write_long=10 * MILLION
     )
-    usage = Usage(fresh=3, write_5m=1_000, write_1h=100, read=20_000, output=999)
+    usage = Usage(fresh=3, write_short=1_000, write_long=100, read=20_000, output=999)
     # 3 + 1,000 x 1.25 + 100 x 2 + 20,000 x 0.1 = 3,453 tokens; the output is not part of it.
     assert equivalents(card, usage) == 3_453 * MILLION
 
@@ -116,15 +116,15 @@ def test_equivalents_round_half_to_even():
 
 
 counts = st.integers(min_value=0, max_value=10**9)
-usages = st.builds(Usage, fresh=counts, write_5m=counts, write_1h=counts, read=counts, output=counts)
+usages = st.builds(Usage, fresh=counts, write_short=counts, write_long=counts, read=counts, output=counts)
 prices = st.integers(min_value=0, max_value=10**9)
-cards = st.builds(RateCard, fresh=prices, output=prices, read=prices, write_5m=prices, write_1h=prices)
+cards = st.builds(RateCard, fresh=prices, output=prices, read=prices, write_short=prices, write_long=prices)
 
 
 @given(card=cards, one=usages, other=usages)
 def test_two_requests_cost_what_their_sum_costs(card, one, other):
     both = Usage(
-        **{name: getattr(one, name) + getattr(other, name) for name in ("fresh", "write_5m", "write_1h", "read")}
+        **{name: getattr(one, name) + getattr(other, name) for name in ("fresh", "write_short", "write_long", "read")}
     )
     apart = (input_cost(card, one) or 0) + (input_cost(card, other) or 0)
     assert input_cost(card, both) == apart

@@ -56,7 +56,7 @@ def test_a_peak_price_follows_the_price_of_its_day(model: str, when: str, fresh:
 def test_a_geographic_profile_of_bedrock_costs_a_tenth_more(model: str, cents: int) -> None:
     card = rate_card("bedrock", f"{model}openai.gpt-6-astra", _at("2026-09-10T00:26"), 100_000)
     assert card is not None
-    usage = Usage(fresh=10_000, read=60_000, write_5m=30_000, output=2_000)
+    usage = Usage(fresh=10_000, read=60_000, write_short=30_000, output=2_000)
     assert cost(card, usage) == cents * DOLLAR // 10_000
 
 

@@ -22,11 +22,11 @@ WHEN = 1_785_240_000 * 10**9  # 2026-07-28
 
 counts = st.none() | st.integers(min_value=0, max_value=10**12)
 usages = st.builds(
-    Usage, fresh=counts, read=counts, write_5m=counts, write_1h=counts, write_other=counts, output=counts
+    Usage, fresh=counts, read=counts, write_short=counts, write_long=counts, write_other=counts, output=counts
 )
 prices = st.integers(min_value=0, max_value=10**9)
 maybe = st.none() | prices
-cards = st.builds(RateCard, fresh=prices, output=prices, read=maybe, write_5m=maybe, write_1h=maybe, storage=maybe)
+cards = st.builds(RateCard, fresh=prices, output=prices, read=maybe, write_short=maybe, write_long=maybe, storage=maybe)
 
 
 @given(card=cards, usage=usages, kept=st.integers(min_value=0, max_value=10**15))
@@ -37,12 +37,12 @@ def test_no_cost_is_ever_negative(card, usage, kept):
 
 @given(card=cards, usage=usages)
 def test_an_hours_write_is_never_priced_as_five_minutes(card, usage):
-    moved = Usage(fresh=usage.fresh, read=usage.read, write_1h=usage.write_5m or 0, output=usage.output)
+    moved = Usage(fresh=usage.fresh, read=usage.read, write_long=usage.write_short or 0, output=usage.output)
     paid = input_cost(card, moved)
-    if paid is not None and card.write_1h is not None:
+    if paid is not None and card.write_long is not None:
         rest = (usage.fresh or 0) * card.fresh + (usage.read or 0) * (card.fresh if card.read is None else card.read)
-        assert paid == rest + (usage.write_5m or 0) * card.write_1h
-    elif (usage.write_5m or 0) and card.write_5m is not None:
+        assert paid == rest + (usage.write_short or 0) * card.write_long
+    elif (usage.write_short or 0) and card.write_short is not None:
         assert paid is None
 
 
@@ -57,17 +57,17 @@ def test_written_tokens_are_charged_once_and_an_hour_at_its_own_price():
     # Sonnet 3.7: 3 fresh at $3, 12,304 written at $3.75, 550 of output at $15, all for a million.
     card = rate_card("anthropic", "claude-3-7-sonnet-20250219", 1_744_113_600 * 10**9, 12_307)
     assert card is not None
-    once = cost(card, Usage(fresh=3, write_5m=12_304, read=0, output=550))
+    once = cost(card, Usage(fresh=3, write_short=12_304, read=0, output=550))
     assert once is not None
     assert dollars(once) == Decimal("0.000009") + Decimal("0.04614") + Decimal("0.00825") == Decimal("0.054399")
     assert dollars(once + 12_304 * card.fresh) == Decimal("0.091311")  # what charging them twice would say
     # Opus 5: an hour costs $10 for a million, five minutes $6.25.
     card = rate_card("anthropic", "claude-opus-5", WHEN, 344_139)
     assert card is not None
-    hour = cost(card, Usage(write_1h=344_139))
+    hour = cost(card, Usage(write_long=344_139))
     assert hour is not None
     assert dollars(hour) == Decimal("3.44139")
-    assert dollars(344_139 * (card.write_5m or 0)) == Decimal("2.15086875")
+    assert dollars(344_139 * (card.write_short or 0)) == Decimal("2.15086875")
 
 
 def sse(*events: Mapping[str, object]) -> str:
@@ -87,8 +87,8 @@ def test_cached_tokens_of_a_streamed_answer_are_never_fresh():
     for last in ({"output_tokens": 250}, {**first, **split, "output_tokens": 250}):
         usage = read_stream(sse(start, {"type": "message_delta", "usage": last, "delta": {}})).usage
         assert usage is not None
-        assert (usage.fresh, usage.read, usage.write_1h, usage.output) == (7, 62_104, 900, 250)
-        assert not usage.write_5m
+        assert (usage.fresh, usage.read, usage.write_long, usage.output) == (7, 62_104, 900, 250)
+        assert not usage.write_short
         card = rate_card("anthropic", "claude-opus-5", WHEN, usage.total_input or 0)
         assert card is not None
         assert cost(card, usage) == 7 * 5_000_000 + 62_104 * 500_000 + 900 * 10_000_000 + 250 * 25_000_000

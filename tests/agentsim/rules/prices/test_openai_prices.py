@@ -30,13 +30,15 @@ def test_the_prices_of_models_with_breakpoints(
 ) -> None:
     card = rate_card("openai", model, None, 10_000)
     assert card is not None
-    found = (card.fresh, card.output, card.read, card.write_5m, card.write_1h)
+    found = (card.fresh, card.output, card.read, card.write_short, card.write_long)
     assert found == tuple(round(dollars * MICRO) for dollars in (fresh, output, read, half_hour, half_day))
-    assert (card.write_5m, card.write_1h) == (card.fresh * 5 // 4, card.fresh * 5 // 2), "1.25 and 2.5 times the input"
+    assert (card.write_short, card.write_long) == (card.fresh * 5 // 4, card.fresh * 5 // 2), (
+        "1.25 and 2.5 times the input"
+    )
     above = rate_card("openai", model, None, 272_001)
     assert above is not None
-    assert (above.fresh, above.read, above.write_5m, above.write_1h) == tuple(
-        2 * (price or 0) for price in (card.fresh, card.read, card.write_5m, card.write_1h)
+    assert (above.fresh, above.read, above.write_short, above.write_long) == tuple(
+        2 * (price or 0) for price in (card.fresh, card.read, card.write_short, card.write_long)
     )
     assert above.output == card.output * 3 // 2
 
@@ -46,18 +48,18 @@ def test_a_service_tier_changes_all_prices_alike(tier: str, numerator: int, deno
     plain, other = (rate_card("openai", "gpt-5.6-sol", None, 10_000, service_tier=name) for name in (None, tier))
     assert plain is not None
     assert other is not None
-    for name in ("fresh", "output", "read", "write_5m", "write_1h"):
+    for name in ("fresh", "output", "read", "write_short", "write_long"):
         assert getattr(other, name) * denominator == getattr(plain, name) * numerator, name
 
 
 def test_models_before_have_no_price_for_writing() -> None:
     card = rate_card("openai", "gpt-5.5", None, 10_000)
     assert card is not None
-    assert (card.write_5m, card.write_1h) == (None, None)
+    assert (card.write_short, card.write_long) == (None, None)
 
 
 def test_half_a_day_is_never_billed_at_the_price_of_half_an_hour() -> None:
     card = rate_card("openai", "gpt-5.6-sol", None, 10_000)
     assert card is not None
     # 3,000 x $10 + 679 x $5 + 2 x $4 per million = $0.033403
-    assert cost(card, Usage(fresh=2, write_5m=679, write_1h=3_000, read=0, output=0)) == 33_403 * MICRO
+    assert cost(card, Usage(fresh=2, write_short=679, write_long=3_000, read=0, output=0)) == 33_403 * MICRO

@@ -26,7 +26,7 @@ def row(provider: str, model: str, size: int = 1_000, when: int | None = NOVEMBE
     """Input, output, read, written for the shorter and for the longer lifetime; a write of no price is None."""
     card = rate_card(provider, model, when, size, **how)
     assert card is not None
-    prices = (card.fresh, card.output, card.read, card.write_5m, card.write_1h)
+    prices = (card.fresh, card.output, card.read, card.write_short, card.write_long)
     return [None if price is None else dollars(price * PER) for price in prices]
 
 

@@ -27,7 +27,7 @@ def test_real_requests_cost_what_the_library_says(shared_data):
                         input_tokens=usage.total_input,
                         cache_read_tokens=usage.read or 0,
                         cache_write_tokens=usage.write or 0,
-                        cache_write_1h_tokens=usage.write_1h or 0,
+                        cache_write_1h_tokens=usage.write_long or 0,
                         output_tokens=usage.output or 0,
                     ),
                     request.model,

@@ -255,3 +255,15 @@ def test_a_provider_may_change_its_way_of_matching_on_a_day(tmp_path, before, af
     assert reads[3] > 9_000
     if modes[1] != modes[2]:
         assert reads[2] == 0
+
+
+def test_write_prices_answer_to_their_old_names(tmp_path):
+    cards = []
+    for short, long in (("write_short", "write_long"), ("write_5m", "write_1h")):
+        path = tmp_path / f"{short}.toml"
+        path.write_text(ACME + PRICE + f'{short} = "3"\n{long} = "4"\n')
+        with with_rules(read_rules_file(str(path))):
+            cards.append(rate_card("acme", "acme-1", None, 100))
+    assert cards[0] == cards[1]
+    assert cards[0] is not None
+    assert (cards[0].write_short, cards[0].write_long) == (3 * 10**6, 4 * 10**6)

@@ -17,7 +17,7 @@ from agentsim.whatif.policies.break_even import (
 
 def card(read: int, short: int = 1_250, hour: int | None = 2_000) -> RateCard:
     """Prices where ordinary input costs 1,000."""
-    return RateCard(fresh=1_000, output=5_000, read=read, write_5m=short, write_1h=hour)
+    return RateCard(fresh=1_000, output=5_000, read=read, write_short=short, write_long=hour)
 
 
 def test_one_read_pays_a_short_write_and_two_a_long_one() -> None:

@@ -23,6 +23,6 @@ def command(scenario: bool) -> ExitCode:
     if scenario:
         from agentsim.scenarios.scenario_schema import json_schema as schema
     else:
-        from agentsim.traces.readers.agentsim1.trace_schema_models import schema
+        from agentsim.traces.readers.agentsim1.trace_wire import schema
     sys.stdout.write(json.dumps(schema(), indent=2, sort_keys=True) + "\n")
     return ExitCode.OK

@@ -1,8 +1,7 @@
 """The project's own trace format: JSON lines, each prompt told as what is new in it.
 
 A session is a header line and a line for each of its requests and events. Several sessions may follow each other in one
-file. :mod:`agentsim.traces.readers.agentsim1.trace_wire` defines the lines,
-:mod:`agentsim.traces.readers.agentsim1.trace_schema_models` makes a JSON Schema of them.
+file. :mod:`agentsim.traces.readers.agentsim1.trace_wire` defines the lines, and makes a JSON Schema of them.
 """
 
 from __future__ import annotations

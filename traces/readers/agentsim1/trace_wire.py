@@ -1,15 +1,15 @@
-"""The rows of an ``agentsim/1`` file, as they are written and read.
+"""The rows of an ``agentsim/1`` file, as they are written and read, and their JSON Schema (:func:`schema`).
 
-:mod:`agentsim.traces.readers.agentsim1.trace_schema_models` says the same in pydantic, for people and other programs; a
-test holds the two together. A field at its default is left out of the file. Fields that are not known are passed over.
+A field at its default is left out of the file. Fields that are not known are passed over.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from agentsim.core.prompt import CountOrigin, Section, Shape
 from agentsim.core.session import Completeness, EventKind, Purpose
@@ -18,11 +18,17 @@ from agentsim.core.strict_decoding import BadRow, Count
 FORMAT: Literal["agentsim/1"] = "agentsim/1"
 NANOSECONDS = 10**9
 
-Time = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,18}(\.[0-9]{1,9})?\Z")]
-"""Seconds since the Unix epoch (UTC), as a decimal number in a string, so that no reader rounds nanoseconds away."""
+Time = Annotated[
+    str,
+    Meta(
+        pattern=r"^-?[0-9]{1,18}(\.[0-9]{1,9})?\Z",
+        description="Seconds since 1970-01-01T00:00:00Z as a decimal number, to the nanosecond.",
+        examples=["1748554707.332"],
+    ),
+]
+"""In a string, so that no reader rounds nanoseconds away."""
 
-Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
-"""16 bytes in hexadecimal digits."""
+Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}\Z", description="16 bytes in hexadecimal digits.")]
 
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -55,21 +61,22 @@ class AccountingRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     used: Count = 0
     duplicate: Count = 0
     not_billable: Count = 0
-    skipped: tuple[tuple[str, Count], ...] = ()
+    skipped: Annotated[tuple[tuple[str, Count], ...], Meta(description="Pairs of reason and count.")] = ()
 
 
 class SessionRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="record", tag="session"):
-    """The header: a session begins. ``source_format`` is the format of the log it was made from, ``requests`` how many
-    requests follow, if that was known when the header was written."""
+    """The header: a session begins, and lasts until the next header or the end of the file."""
 
     format: Literal["agentsim/1"]
     id: str
-    source_format: str
-    completeness: Completeness
-    digests: Literal["plain", "keyed"]
-    text: bool
+    source_format: Annotated[str, Meta(description="The format of the log that the trace was made from.")]
+    completeness: Annotated[Completeness, Meta(description="How much of its prompts is known.")]
+    digests: Annotated[Literal["plain", "keyed"], Meta(description="Keyed digests cannot be compared across files.")]
+    text: Annotated[bool, Meta(description="Whether blocks carry their content.")]
     lanes: tuple[LaneRow, ...]
-    requests: Count | None = None
+    requests: Annotated[
+        Count | None, Meta(description="How many requests follow, if known: a cut file can be told.")
+    ] = None
     harness: str | None = None
     title: str | None = None
     files: tuple[str, ...] = ()
@@ -94,19 +101,19 @@ class BlockRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=False):
 
 
 class PromptRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A prompt: the first ``keep`` blocks of that of the earlier request ``grew_from``, then ``blocks``.
+    """A prompt as a difference: the first ``keep`` blocks of an earlier request's prompt, then ``blocks``."""
 
-    ``breakpoints`` are pairs of a position (from 0) and a lifetime in seconds; all of them, none is inherited.
-    """
-
-    grew_from: str | None = None
+    grew_from: Annotated[str | None, Meta(description="Id of an earlier request of this session.")] = None
     keep: Count = 0
     blocks: tuple[BlockRow, ...] = ()
-    breakpoints: tuple[tuple[Count, Count], ...] = ()
+    breakpoints: Annotated[
+        tuple[tuple[Count, Count], ...],
+        Meta(description="Pairs of a block's position (from 0) and a lifetime in seconds. None is inherited."),
+    ] = ()
 
 
 class UsageRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Tokens as the provider reported them; a counter that it did not report is left out."""
+    """Tokens as the provider reported them, without overlap. A counter that was not reported is absent, not 0."""
 
     fresh: Count | None = None
     write_short: Count | None = msgspec.field(default=None, name="write_5m")
@@ -132,19 +139,24 @@ class SourceRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=False):
 
 
 class RequestRow(_Row, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="record", tag="request"):
-    """A request. See :class:`agentsim.core.session.Request` for what the fields mean."""
+    """One call of a model."""
 
     id: str
     lane: str
     model: str
     start: Time | None
     provider: str = "anthropic"
-    parent: str | None = None
+    parent: Annotated[
+        str | None, Meta(description="The request whose prompt this one grew from, in the same lane.")
+    ] = None
     purpose: Purpose = "main"
     first_token: Time | None = None
     end: Time | None = None
     prompt: PromptRow | None = None
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: Annotated[
+        tuple[tuple[str, str], ...],
+        Meta(description="Pairs of a parameter that may take part in a cache key and its value as JSON."),
+    ] = ()
     usage: UsageRow | None = None
     iterations: tuple[UsageRow, ...] = ()
     diagnosis: DiagnosisRow | None = None
@@ -186,6 +198,18 @@ class Kind(msgspec.Struct, gc=False):
 ROWS = msgspec.json.Decoder(Row)
 KINDS = msgspec.json.Decoder(Kind)
 _TIME = re.compile(r"(-?)([0-9]{1,18})(?:\.([0-9]{1,9}))?")
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of one line of an ``agentsim/1`` file."""
+    rows = msgspec.json.encode(msgspec.json.schema(Row))
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:agentsim:trace:1",
+        "title": "One line of an agentsim/1 trace",
+        # A pattern of JSON Schema ends with "$", which to Python also means in front of a last line feed.
+        **msgspec.json.decode(rows.replace(rb'\\Z"', b'$"')),
+    }
 
 
 def seconds(time: int | None) -> str | None:

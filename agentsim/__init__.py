@@ -1,7 +1,8 @@
 """What did this LLM agent lose to its prompt cache, why, what did it cost, and what would have been cheaper?
 
 ``agentsim.compare("session.jsonl")`` tries policies on recorded sessions; see
-:func:`agentsim.whatif.comparison.compare`.
+:func:`agentsim.whatif.comparison.compare`. ``agentsim.next("session.jsonl")`` prices what could be done next; see
+:func:`agentsim.outlook.next_acts.next_acts`.
 """
 
 from __future__ import annotations
@@ -9,16 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agentsim.outlook.next_acts import next_acts as next
     from agentsim.whatif.comparison import compare
 
-__all__ = ["__version__", "compare"]
+__all__ = ["__version__", "compare", "next"]
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    if name != "compare":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from agentsim.whatif.comparison import compare
+    if name == "compare":
+        from agentsim.whatif.comparison import compare
 
-    return compare
+        return compare
+    if name == "next":
+        from agentsim.outlook.next_acts import next_acts
+
+        return next_acts
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

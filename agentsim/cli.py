@@ -30,6 +30,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "agree": "Compare blind verdicts with the provider's recorded reasons.",
     },
     "What would be cheaper": {
+        "next": "Price what could be done next, before it is done.",
         "compare": "Show what would have been cheaper, policy by policy.",
         "policies": "List the policies that a comparison can try.",
         "run": "Simulate agents that do not exist yet.",

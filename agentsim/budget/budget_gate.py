@@ -12,6 +12,7 @@ from agentsim.budget.budget_limits import Level, Limit
 from agentsim.budget.session_measures import Measures
 from agentsim.core.session import Problem
 from agentsim.core.verdict import Verdict
+from agentsim.diagnose.harness_settings import HarnessSetting
 
 Status = Literal["held", "broken", "unjudged"]
 
@@ -87,7 +88,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateMiss(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that lost its cache, in a judged session. ``number`` is its row, from 1."""
+    """A request that lost its cache, in a judged session. ``number`` is its row, from 1; ``settings`` are those of the
+    session's harness that bear on the cause."""
 
     trace: str
     path: str
@@ -97,6 +99,7 @@ class GateMiss(msgspec.Struct, frozen=True, kw_only=True):
     file: str
     line: int | None
     blame: Blame = "note"
+    settings: tuple[HarnessSetting, ...] = ()
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):

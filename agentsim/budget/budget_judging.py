@@ -16,6 +16,7 @@ from agentsim.budget.session_measures import Counts, Measures, certain_causes, m
 from agentsim.core.counts import plural
 from agentsim.core.session import Problem
 from agentsim.diagnose import diagnose
+from agentsim.diagnose.harness_settings import settings_of
 from agentsim.diagnose.never_read import CODE as NEVER_READ
 
 Baseline = Mapping[str, "Measures | None"]
@@ -89,6 +90,7 @@ def look(recording: Recording, path: str, *, unread: bool = False) -> tuple[Judg
                     verdict=verdict,
                     file=file,
                     line=line,
+                    settings=settings_of(verdict, request, session.harness),
                 )
             )
     return trace, findings

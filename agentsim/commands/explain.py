@@ -13,8 +13,11 @@ from agentsim.report.exits import ExitCode, Failure
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from agentsim.diagnose.harness_settings import KnownHarness
+
 EXAMPLES = (
     ("agentsim explain AS301", "One cause."),
+    ("agentsim explain AS201 --harness codex", "What a user of Codex can set against it."),
     ("agentsim explain", "All causes by their codes."),
 )
 
@@ -31,13 +34,20 @@ def complete_codes(_ctx: click.Context, _parameter: click.Parameter, beginning: 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Explain the code of a cause.")
 @click.argument("code", required=False, shell_complete=complete_codes)
-def command(code: str | None) -> ExitCode:
-    """Explain the CODE of a cause: its meaning, how to confirm it, how to fix it. Without CODE: list all of them."""
+@click.option(
+    "--harness", metavar="NAME", help="Only the settings of this harness: claude-code, codex, pi, opencode and others."
+)
+def command(code: str | None, harness: str | None) -> ExitCode:
+    """Explain the CODE of a cause: its meaning, how to confirm it, how to fix it. Without CODE: list all of them.
+
+    Under the fix stand the settings that harnesses have against it, with the version that was looked at.
+    """
     from agentsim.diagnose.cause_registry import CAUSES, cause
     from agentsim.report.paper import Paper
     from agentsim.report.screen.cause_page import write_cause, write_causes
 
     paper = Paper.on(sys.stdout)
+    only = _harness(harness) if harness is not None else None
     if code is None:
         write_causes(paper, CAUSES.values())
         return ExitCode.OK
@@ -47,8 +57,18 @@ def command(code: str | None) -> ExitCode:
         raise Failure(
             f"no cause has the code {code}", remedy=_nearest(code, list(CAUSES)), code=ExitCode.USAGE
         ) from None
-    write_cause(paper, found)
+    write_cause(paper, found, only)
     return ExitCode.OK
+
+
+def _harness(name: str) -> KnownHarness:
+    from agentsim.diagnose.harness_settings import known_harness, known_harnesses
+
+    found = known_harness(name)
+    if found is None:
+        known = ", ".join(one.name for one in known_harnesses())
+        raise Failure(f"no settings of {name[:40]} are known", remedy=f"known are {known}", code=ExitCode.USAGE)
+    return found
 
 
 def _nearest(code: str, known: list[str]) -> str:

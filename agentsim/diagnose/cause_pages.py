@@ -10,6 +10,7 @@ from pathlib import Path
 from textwrap import fill
 
 from agentsim.diagnose.cause_registry import CAUSES, Cause
+from agentsim.diagnose.harness_settings import known_harnesses, settings_for
 
 _GROUPS = {
     "AS1": "The prefix changed",
@@ -33,10 +34,23 @@ def page(item: Cause) -> str:
         fill(item.how_to_confirm, 100),
         "## What to do",
         fill(item.fix, 100),
+        *_settings(item),
         f"In the terminal: `agentsim explain {item.code}`. [All causes](README.md)",
         _NOTE,
     )
     return "\n\n".join(parts) + "\n"
+
+
+def _settings(item: Cause) -> list[str]:
+    """What harnesses have against it, as paragraphs."""
+    lines = []
+    for harness in known_harnesses():
+        for one in settings_for(harness.name, cause=item.code):
+            words = one.words.replace(one.set, f"`{one.set}`", 1) if one.set else one.effect
+            since = f" Since {one.since}." if one.since else ""
+            text = f"- **{harness.title}** ({harness.looked_at}): {words}{since} Source: {one.source}."
+            lines.append(fill(text, 100, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+    return ["## Settings", "\n".join(lines)] if lines else []
 
 
 def index() -> str:

@@ -125,7 +125,7 @@ def miss_text(finding: GateMiss) -> str:
 
 def miss_fix(finding: GateMiss) -> str | None:
     """What to do about it."""
-    return fix_for(finding.verdict)
+    return fix_for(finding.verdict, finding.settings)
 
 
 def tally(gate: Gate) -> str:

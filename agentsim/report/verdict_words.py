@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from agentsim.core.session import EventKind, Lane, Purpose
+from agentsim.core.session import EventKind, Lane, Purpose, Request, Session
 from agentsim.core.verdict import Change, Divergence, Evidence, Kind, Verdict
 from agentsim.report.paper import Span, Style
+
+if TYPE_CHECKING:
+    from agentsim.diagnose.harness_settings import HarnessSetting
 
 KINDS: dict[Kind, Span] = {
     "first": ("first request", Style.FAINT),
@@ -77,10 +81,25 @@ def cause_title(code: str) -> str:
         return ""
 
 
-def fix_for(verdict: Verdict) -> str | None:
-    """The fix that a verdict names, or the one that its cause has in general."""
-    if verdict.fix or not verdict.cause:
-        return verdict.fix
+def advice_on(verdict: Verdict, request: Request, session: Session) -> list[tuple[str, str]]:
+    """What to do about a row, as labels and texts: what the log points to, the fix, how to record what is missing."""
+    from agentsim.diagnose.harness_settings import recipe_for, settings_of, suspects_of
+
+    if verdict.kind != "miss":
+        return [("fix", verdict.fix)] if verdict.fix else []
+    lines = [("suspect", text) for text in suspects_of(verdict, session)]
+    fix = fix_for(verdict, settings_of(verdict, request, session.harness))
+    lines += [("fix", fix)] if fix else []
+    recipe = recipe_for(verdict, session.harness)
+    return [*lines, ("to record", recipe)] if recipe and session.completeness != "full" else lines
+
+
+def fix_for(verdict: Verdict, settings: Sequence[HarnessSetting] = ()) -> str | None:
+    """What to do: the fix that a verdict names and the first of the harness's settings, or else the one that its cause
+    has in general."""
+    words = [text for text in (verdict.fix, settings[0].words if settings else None) if text]
+    if words or not verdict.cause:
+        return " ".join(words) or None
     from agentsim.diagnose.cause_registry import cause
 
     try:

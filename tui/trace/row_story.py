@@ -9,7 +9,7 @@ from agentsim.core.verdict import Verdict
 from agentsim.diagnose import Diagnosis
 from agentsim.diagnose.never_read import CODE, NeverRead, never_read
 from agentsim.report import figures
-from agentsim.report.verdict_words import EVENTS, cause_title, fix_for, headline, where
+from agentsim.report.verdict_words import EVENTS, advice_on, cause_title, headline, where
 from agentsim.tui.ink import Ink, Piece
 from agentsim.tui.trace.block_list import block_diff, excerpts
 from agentsim.tui.trace.prompt_bar import prompt_bar
@@ -52,9 +52,8 @@ class Story:
         lines += prompt_bar(row, verdict, old, width)
         lines += self._verdict(row, verdict)
         lines += self._never_read(index)
-        fix = fix_for(verdict) if verdict.kind == "miss" else verdict.fix
-        if fix:
-            lines += _labelled("fix", fix)
+        for label, text in advice_on(verdict, row.request, self.diagnosis.session):
+            lines += _labelled(label, text)
         if saving:
             lines.append([(f"{'saves':<{LABEL}}", Ink.FAINT), *saving])
         if earlier is not None and old is not None:

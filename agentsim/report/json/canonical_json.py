@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from agentsim import __version__
-from agentsim.core.session import Accounting, Event, Lane, Problem, Row, Session, Usage
+from agentsim.core.session import Accounting, Event, Lane, Problem, Request, Row, Session, Usage
 from agentsim.core.verdict import Divergence, Verdict
 from agentsim.report.figures import exact, utc
 
 if TYPE_CHECKING:
     from agentsim.diagnose import Diagnosis
     from agentsim.diagnose.diagnosis_totals import Loss, Totals
+    from agentsim.diagnose.harness_settings import HarnessSetting
     from agentsim.fleet.summary import MissLine, SessionLine, Summary
     from agentsim.traces.format_registry import LogFormat
     from agentsim.trust.agreement import LabelAgreement
@@ -67,7 +68,7 @@ def replay_document(
         "session": _session(session, content),
         "judged_by": "bodies" if diagnosis.by_bodies else "rows",
         "rows": [
-            {**_row(number, found, verdict, content), "never_read": in_vain_document(unread)}
+            {**_row(number, found, verdict, session, content), "never_read": in_vain_document(unread)}
             for number, found, verdict, unread in numbered
             if (rows == "all" or verdict.kind == "miss")
             and (lane is None or found.request.lane == lane)
@@ -280,7 +281,7 @@ def _lane(lane: Lane, content: bool) -> Document:
     return document
 
 
-def _row(number: int, row: Row, verdict: Verdict, content: bool) -> Document:
+def _row(number: int, row: Row, verdict: Verdict, session: Session, content: bool) -> Document:
     request = row.request
     return {
         "number": number,
@@ -311,7 +312,7 @@ def _row(number: int, row: Row, verdict: Verdict, content: bool) -> Document:
             if request.diagnosis.reported
             else None
         ),
-        "verdict": _verdict(verdict, content),
+        "verdict": _verdict(verdict, request, session, content),
         **_only_some(row),
     }
 
@@ -346,7 +347,9 @@ def _usage(usage: Usage) -> Document:
     }
 
 
-def _verdict(verdict: Verdict, content: bool) -> Document:
+def _verdict(verdict: Verdict, request: Request, session: Session, content: bool) -> Document:
+    from agentsim.diagnose.harness_settings import settings_of, suspects_of
+
     return {
         "kind": verdict.kind,
         "cause": verdict.cause,
@@ -364,6 +367,19 @@ def _verdict(verdict: Verdict, content: bool) -> Document:
         "established": list(verdict.established),
         "to_check": list(verdict.to_check),
         "fix": verdict.fix,
+        "to_set": [_setting(one) for one in settings_of(verdict, request, session.harness)],
+        "suspects": list(suspects_of(verdict, session)),
+    }
+
+
+def _setting(setting: HarnessSetting) -> Document:
+    return {
+        "harness": setting.harness,
+        "set": setting.set or None,
+        "where": setting.where or None,
+        "effect": setting.effect,
+        "since": setting.since or None,
+        "source": setting.source,
     }
 
 

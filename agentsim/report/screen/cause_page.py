@@ -9,6 +9,7 @@ from agentsim.report.paper import Paper, Span, Style
 
 if TYPE_CHECKING:
     from agentsim.diagnose.cause_registry import Cause
+    from agentsim.diagnose.harness_settings import KnownHarness
 
 GROUPS = {
     "AS1": "The prefix changed",
@@ -20,8 +21,8 @@ GROUPS = {
 }
 
 
-def write_cause(paper: Paper, cause: Cause) -> None:
-    """Write one cause: its meaning, how to confirm it, how to fix it."""
+def write_cause(paper: Paper, cause: Cause, only: KnownHarness | None = None) -> None:
+    """Write one cause: its meaning, how to confirm it, how to fix it, and what harnesses have against it (or one)."""
     paper.paragraph((cause.code, Style.STRONG), " ", (cause.title, Style.STRONG), (f"  {cause.slug}", Style.FAINT))
     for title, text in (
         ("What it means", cause.meaning),
@@ -31,6 +32,30 @@ def write_cause(paper: Paper, cause: Cause) -> None:
         paper.line()
         paper.line((title, Style.NAME))
         paper.paragraph(text, first=["  "], rest=["  "])
+    _settings(paper, cause, only)
+
+
+def _settings(paper: Paper, cause: Cause, only: KnownHarness | None) -> None:
+    from agentsim.diagnose.harness_settings import WITHOUT_PLACE, known_harnesses, settings_for
+
+    shown = [only] if only is not None else known_harnesses()
+    found = [(harness, settings_for(harness.name, cause=cause.code)) for harness in shown]
+    if any(settings for _, settings in found) or only is not None:
+        paper.line()
+        paper.line(("Settings", Style.NAME))
+    for harness, settings in found:
+        name = (f"{harness.title} {harness.looked_at}", Style.STRONG)
+        if not settings and only is not None:
+            paper.paragraph(name, ": no setting against this is known.", first=["  "], rest=["  "])
+        for setting in settings:
+            since = f" Since {setting.since}." if setting.since else ""
+            source = (f" [{setting.source}]", Style.FAINT)
+            paper.paragraph(name, f": {setting.words}{since}", source, first=["  "], rest=["    "])
+    if cause.code in WITHOUT_PLACE:
+        paper.line()
+        paper.line(("How to record what is sent", Style.NAME))
+        for harness in shown:
+            paper.paragraph((harness.title, Style.STRONG), f": {harness.record}", first=["  "], rest=["    "])
 
 
 def write_causes(paper: Paper, causes: Iterable[Cause]) -> None:

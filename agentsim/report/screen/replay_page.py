@@ -12,7 +12,7 @@ from agentsim.report.losses import write_losses
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.screen.never_read_line import write_in_vain
 from agentsim.report.table import TableColumn, TableLayout
-from agentsim.report.verdict_words import EVENTS, KINDS, cause_title, fix_for, headline, lane_names, where
+from agentsim.report.verdict_words import EVENTS, KINDS, advice_on, cause_title, headline, lane_names, where
 
 if TYPE_CHECKING:
     from agentsim.diagnose import Diagnosis
@@ -66,6 +66,7 @@ class _Rows:
 
     def __init__(self, paper: Paper, diagnosis: Diagnosis, lane: str | None, only: int | None = None) -> None:
         self._paper = paper
+        self._session = diagnosis.session
         self._lanes = lane_names(diagnosis.session.lanes)
         self._whole = only is None
         self._before: dict[str, int | None] = {}
@@ -108,7 +109,7 @@ class _Rows:
         if not wanted:
             return 0
         self._layout.head(self._paper)
-        told: set[str | None] = set()
+        told: set[tuple[str, str]] = set()
         uncached: set[str] = set()
         today = figures.day(wanted[0][0].start)
         for row, verdict, cells in wanted:
@@ -119,9 +120,9 @@ class _Rows:
                 self._event(event)
             self._layout.row(self._paper, self._pick(cells))
             if verdict.kind not in PLAIN_KINDS and not (verdict.kind == "uncached" and row.request.lane in uncached):
-                fix = fix_for(verdict) if verdict.kind == "miss" else verdict.fix
-                write_story(self._paper, verdict, None if fix in told else fix, content=content)
-                told.add(fix)
+                advice = [line for line in advice_on(verdict, row.request, self._session) if line not in told]
+                write_story(self._paper, verdict, advice, content=content)
+                told.update(line for line in advice if line[0] != "suspect")
             if verdict.kind == "uncached":
                 uncached.add(row.request.lane)
         for event in self._later if which == "all" and self._whole else ():
@@ -160,8 +161,9 @@ class _Rows:
         ]
 
 
-def write_story(paper: Paper, verdict: Verdict, fix: str | None, *, content: bool = False) -> None:
-    """Write what is known about a row under its line: the cause, the place, the price, what is sure and what is not."""
+def write_story(paper: Paper, verdict: Verdict, advice: Iterable[tuple[str, str]], *, content: bool = False) -> None:
+    """Write what is known about a row under its line: the cause, the place, the price, what is sure and what is not,
+    and what to do about it."""
     rule: list[Span] = [(_INDENT, Style.BAD if verdict.kind == "miss" else Style.FAINT)]
     if verdict.kind == "miss":
         place = f": {where(verdict.place)}" if verdict.place is not None else ""
@@ -181,8 +183,8 @@ def write_story(paper: Paper, verdict: Verdict, fix: str | None, *, content: boo
     for label, sentences in (("established", verdict.established), ("to check", verdict.to_check)):
         for number, sentence in enumerate(sentences):
             _labelled(paper, rule, "" if number else label, sentence)
-    if fix:
-        _labelled(paper, rule, "fix", fix)
+    for label, text in advice:
+        _labelled(paper, rule, label, text)
 
 
 def gaps_in_lanes(requests: Iterable[Request]) -> list[int | None]:

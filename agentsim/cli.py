@@ -25,6 +25,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "What happened, and what it cost": {
         "summary": "Show what all sessions cost, and what the cache lost.",
         "replay": "Show each request of a session and why its cache was lost.",
+        "context": "Show what filled the context, and what carrying it cost.",
         "explain": "Explain the code of a cause.",
         "tui": "Look at sessions row by row, in the terminal or a browser.",
         "agree": "Compare blind verdicts with the provider's recorded reasons.",

@@ -18,10 +18,15 @@ from agentsim.diagnose.automatic_rows import DOUBT, PAUSE, TURN
 from agentsim.diagnose.host_change import host_changed
 from agentsim.diagnose.kept_content import LEAST_LOSS, is_replaced, unread_content
 from agentsim.diagnose.prompt_diff import cause_of, first_difference
+from agentsim.diagnose.relax_causes import LATE_READABLE
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, differing_settings
+from agentsim.diagnose.shared_heads import SharedHeads, head_end
 from agentsim.rules.providers import ProviderRules
 
 SECOND = 10**9
+
+ANY_AUTOMATIC = "automatic"
+"""The rules for a provider of which none are known."""
 
 FRONT_INEXACT = 8
 """Sizes of blocks are estimates: a front may be larger or smaller than they add up to by one part in so many."""
@@ -37,8 +42,9 @@ class _Known:
         self.now = now
         self.read = 0
         self.verdict: Verdict | None = None
-        first = request.first_token
+        first, end = request.first_token, request.end
         self.readable = now if first is None or request.start is None else first - request.start + now
+        self.end = self.readable if end is None or request.start is None else end - request.start + now
 
 
 class _Found:
@@ -69,19 +75,26 @@ class AutomaticJudge:
         self._by_id: dict[str, _Known] = {}
         self._by_lane: dict[str, _Known] = {}
         self._flying: list[_Known] = []
+        self._heads = SharedHeads()
 
     def judge(self, request: Request, now: int) -> Verdict | None:
         """The verdict on a request with a prompt; ``None`` where its provider's cache does not work like this."""
-        prompt = request.prompt
+        prompt, usage = request.prompt, request.usage
         assert prompt is not None
         try:
             rules = self._rules.of(request, now)
         except ValueError:
-            return None
+            if usage is None or usage.read is None:
+                return None
+            # Whatever server it is: it reports reads, so it has a cache, and nobody asked for one.
+            request = msgspec.structs.replace(request, provider=ANY_AUTOMATIC)
+            rules = self._rules.of(request, now)
+            if usage.read:
+                rules = msgspec.structs.replace(rules, minimum=0)  # it keeps what is shorter, too
         if rules.matching == "breakpoint":
             return None
-        served = self._backends.backend_under(rules).serve(request, now).usage
-        usage = request.usage
+        result = self._backends.backend_under(rules).serve(request, now)
+        served = result.usage
         if usage is not None and usage.read is None:
             return Verdict(request=request.id, kind="unreported", cause="AS910", evidence="proved")
         read = (served.read if usage is None else usage.read) or 0
@@ -91,6 +104,8 @@ class AutomaticJudge:
         this.read = read
         beside = self._in_flight(this, parent)
         this.verdict = self._verdict(this, parent, beside, read, served.read or 0, rules)
+        if parent is None and beside is None and this.verdict.kind == "first":
+            this.verdict = self._beginning(this, result.hit_owner, read, served.read or 0, rules) or this.verdict
         self._by_id[request.id] = self._by_lane[request.lane] = this
         self._flying = [one for one in self._flying if one.readable > now]
         self._flying.append(this)
@@ -148,6 +163,9 @@ class AutomaticJudge:
             if lost < LEAST_LOSS:
                 return self._plain(this, parent, "hit", read, predicted)
         found = self._cause(this, parent, common, place, read, predicted, rules)
+        return self._miss(this, parent, found, read, lost, predicted)
+
+    def _miss(self, this: _Known, parent: _Known, found: _Found, read: int, lost: int, predicted: int) -> Verdict:
         return Verdict(
             request=this.request.id,
             kind="miss",
@@ -163,6 +181,31 @@ class AutomaticJudge:
             to_check=() if found.evidence == "proved" else ("Whether the same cache key reaches the same machine.",),
             compared_with=parent.request.id,
         )
+
+    def _beginning(
+        self, this: _Known, owner: str | None, read: int, predicted: int, rules: ProviderRules
+    ) -> Verdict | None:
+        """The loss of a request that begins a conversation: of a front that another one had sent a moment before."""
+        near = max(rules.quantum + TURN, rules.minimum)
+        other = None if owner is None else self._by_id.get(owner)
+        if other is not None and predicted - read > near and this.now - other.now <= DOUBT * SECOND:
+            common = other.prompt.common_length(this.prompt)
+            found = self._cause(this, other, common, None, read, predicted, rules, front=predicted)
+            return self._miss(this, other, found, read, predicted - read, predicted)
+        key = (this.request.provider, this.request.model)
+        head = self._heads.find(key, this.prompt)
+        self._heads.remember(this.request.id, key, this.prompt)
+        other = None if head is None else self._by_id.get(head.request)
+        if head is None or other is None or this.now - other.now > PAUSE * SECOND:
+            return None
+        front = this.prompt.tokens_until(other.prompt.common_length(this.prompt))
+        end = head_end(this.prompt)
+        whole = _whole(min(other.prompt.tokens_until(end), this.prompt.tokens_until(end), this.total), rules)
+        if whole - read <= near or read > front + near:
+            return None
+        sentence = f"Request {other.request.id} began with the same tools and system text but for this."
+        found = _Found(cause_of(head.place, other.prompt, this.prompt), "proved", sentence, place=head.place)
+        return self._miss(this, other, found, read, whole - read, predicted)
 
     def _together(
         self, this: _Known, beside: _Known, read: int, predicted: int, rules: ProviderRules
@@ -185,11 +228,13 @@ class AutomaticJudge:
         read: int,
         predicted: int,
         rules: ProviderRules,
+        front: int | None = None,
     ) -> _Found:
         """The cause of a loss, with what it rests on: each hypothesis says what would be read, and what was decides."""
         request, before = this.request, parent.request
         near = rules.quantum + TURN
-        front = _whole(parent.prompt.tokens_until(common) if place is not None else parent.total, rules)
+        if front is None:
+            front = _whole(parent.prompt.tokens_until(common) if place is not None else parent.total, rules)
         if request.model != before.model:
             return _Found("AS404", "proved", "The model changed; each model has a cache of its own.")
         moved = host_changed(request.provider, request.model, (before.host, parent.now), (request.host, this.now))
@@ -217,6 +262,15 @@ class AutomaticJudge:
             return _Found("AS504", "implied", sentence, alternatives=("AS503",))
         if this.now < parent.readable:
             return _Found("AS501", "proved", "The answer to the request before had not begun.")
+        late = max(rules.readable_doubt, LATE_READABLE) * SECOND
+        since = this.now - parent.end
+        young = place is None and since <= late
+        if young and abs(read - parent.read) <= near and (read or since <= LATE_READABLE * SECOND):
+            sentence = (
+                f"It read what was there before request {before.id}, whose answer had ended "
+                f"{max(0, since) // SECOND} s before; what that request sent was not found yet."
+            )
+            return _Found("AS501", "implied", sentence, alternatives=("AS503",))
         if code is not None and abs(read - front) * FRONT_INEXACT <= front and read:
             sentence = f"About {front:,} tokens stand in front of the first difference, as far as sizes are known."
             return _Found(code, "implied", sentence, place=place, alternatives=("AS503",))
@@ -232,7 +286,9 @@ class AutomaticJudge:
         if idle > PAUSE and place is None:
             known = "; such caches keep a prefix for some minutes after its last use, and longer at quiet times."
             return _Found("AS205", "implied", sentence + known, alternatives=(*codes, "AS503"))
-        others = ["AS503", *(["AS205"] if idle > DOUBT else []), *codes]
+        if changed:
+            sentence += f"; {' and '.join(name for name, _, _ in changed)} changed in between"
+        others = [*codes, *(["AS501"] if young else []), "AS503", *(["AS205"] if idle > DOUBT else [])]
         if code is not None:
             others.insert(0 if read else 1, code)
         return _Found(

@@ -23,9 +23,11 @@ from agentsim.diagnose.automatic_bodies import AutomaticJudge
 from agentsim.diagnose.diagnosis_totals import in_equivalents, price_of_loss
 from agentsim.diagnose.kept_content import LEAST_LOSS
 from agentsim.diagnose.lost_reads import LossFinder, LostRead
+from agentsim.diagnose.prompt_diff import cause_of
 from agentsim.diagnose.relax_causes import CauseFinder
 from agentsim.diagnose.relax_facts import CacheRead, NamedCause, RequestFacts, Words
 from agentsim.diagnose.relaxation import Relaxation, find_relaxed
+from agentsim.diagnose.shared_heads import SharedHeads, head_end
 from agentsim.diagnose.uncached_rows import is_served, uncached
 from agentsim.rules.prices import default_book
 
@@ -50,6 +52,7 @@ class _Judge:
         self._automatic = AutomaticJudge(frozenset(self._compacted))
         self._seen: dict[str, RequestFacts] = {}
         self._lanes: dict[str, RequestFacts] = {}
+        self._heads = SharedHeads()
         self._sizes: dict[bytes, int] = {}
         """Sizes of entries inside prompts, once a request has reported to have read them; by digest."""
         self._ends: dict[bytes, RequestFacts] = {}
@@ -211,7 +214,7 @@ class _Judge:
             vanished = None if parent is None else self._vanished(seen, parent, reading)
             return vanished or never
         if parent is None:
-            return self._beside(seen, None, "first", shared, sibling, reading)
+            return self._beginning(seen, shared, sibling, reading)
         warm, expected = parent.warm, min(parent.warm_tokens, seen.total)
         if not warm:
             return self._beside(seen, parent, "first", shared, sibling, reading)
@@ -301,6 +304,33 @@ class _Judge:
         if sibling.request.lane != seen.request.lane or seen.total >= parent.total:
             return None
         return sibling if sibling.warm and reading.tokens >= sibling.warm_tokens else None
+
+    def _beginning(self, seen: RequestFacts, shared: int, sibling: RequestFacts | None, reading: CacheRead) -> Verdict:
+        """A conversation begins. Its head may be that of an earlier one, but for text that changes by itself."""
+        found = self._beside(seen, None, "first", shared, sibling, reading)
+        key = (seen.request.provider, seen.request.model)
+        head = self._heads.find(key, seen.prompt) if found.kind == "first" else None
+        self._heads.remember(seen.request.id, key, seen.prompt)
+        earlier = None if head is None else self._seen.get(head.request)
+        if head is None or earlier is None:
+            return found
+        common = earlier.prompt.common_length(seen.prompt)
+        ends = [marker.position + 1 for marker in earlier.asked.usable if marker.position < head_end(earlier.prompt)]
+        end = max((one for one in ends if one > common), default=0)
+        entry = earlier.asked.address.space_at(end).entries.get(earlier.asked.address.chain(end)) if end else None
+        if entry is None or not self._provider.store_of(earlier.request).alive(entry, seen.now):
+            return found
+        expected = min(self._tokens_of(earlier, entry), seen.prompt.tokens_until(end), seen.total)
+        front = seen.prompt.tokens_until(common)
+        if expected - reading.tokens < LEAST_LOSS or reading.tokens > front + front // 10:
+            return found
+        words = Words()
+        words.established.append(
+            f"Request {earlier.request.id} began with the same tools and system text but for this, and what it cached "
+            "of them was alive."
+        )
+        named = NamedCause(cause_of(head.place, earlier.prompt, seen.prompt), "proved", (), head.place)
+        return self._miss(seen, earlier, named, words, expected, reading, None)
 
     def _beside(
         self,

@@ -95,6 +95,7 @@ SETTING_CAUSES = {
     "images_present": "AS405",
     "speed": "AS406",
     "prompt_cache_key": "AS503",
+    "user": "AS503",
 }
 """Causes by setting; any other setting in the key is AS407."""
 

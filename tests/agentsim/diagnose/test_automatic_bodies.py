@@ -112,12 +112,28 @@ def test_content_that_was_there_and_was_not_found() -> None:
 
     assert verdict(0.5).cause == "AS501", "the first answer begins after a second"
     assert (verdict(5).cause, verdict(5).evidence) == ("AS902", "unexplained")
-    assert verdict(5).alternatives == ("AS503",)
+    assert verdict(31).alternatives == ("AS501", "AS503"), "half a minute after the answer, as somebody measured"
+    assert verdict(32).alternatives == ("AS503",)
     assert (verdict(61).cause, verdict(61).alternatives) == ("AS902", ("AS503", "AS205"))
     assert (verdict(301).cause, verdict(301).evidence) == ("AS205", "implied")
     assert verdict(3_000).alternatives == ("AS503",)
     partly = last(session((0, prompt(*HEAD), 0), (5, prompt(*HEAD, "b"), 1024)))
     assert (partly.cause, partly.lost) == ("AS901", 3968 - 1024)
+
+
+def test_a_read_of_what_was_there_before_the_last_request() -> None:
+    def third(at: float, read: int) -> Verdict:
+        grown = prompt(*HEAD, "b", "c")
+        return last(session((0, prompt(*HEAD), 0), (50, grown, 3968), (at, prompt(*HEAD, "b", "c", "d"), read)))
+
+    assert (third(60, 3968).cause, third(60, 3968).evidence) == ("AS501", "implied")
+    assert third(60, 3968 + 257).cause == "AS901", "that is more than was there before"
+    assert third(82, 3968).cause == "AS901", "after half a minute nobody saw it"
+    salted = session((0, prompt(*HEAD), 0), (12, prompt(*HEAD, "b"), 0))
+    rows = [msgspec.structs.replace(one, settings=(("user", f'"{one.id}"'),)) for one in salted.requests]
+    found = last(msgspec.structs.replace(salted, requests=tuple(rows)))
+    assert found.alternatives[0] == "AS503"
+    assert "user changed" in found.established[0]
 
 
 def test_other_rows() -> None:
@@ -133,7 +149,45 @@ def test_other_rows() -> None:
     assert [verdict.kind for verdict in judge_bodies(modeled)] == ["first", "hit"]
 
 
-def test_a_provider_without_rules_is_not_judged() -> None:
-    base = session((0, prompt(*HEAD), 0))
-    unknown = msgspec.structs.replace(base.requests[0], provider="nobody")
-    assert last(msgspec.structs.replace(base, requests=(unknown,))).kind == "unreported"
+def test_a_server_of_no_known_kind_is_judged_by_the_reads_that_it_reports() -> None:
+    base = session((0, prompt(*HEAD), 0), (5, prompt("t1", "t2 edited", "sand", "a", "b"), 1000))
+    unknown = [msgspec.structs.replace(one, provider="nobody") for one in base.requests]
+    verdict = last(msgspec.structs.replace(base, requests=tuple(unknown)))
+    assert (verdict.kind, verdict.cause, verdict.evidence) == ("miss", "AS104", "proved")
+    silent = [msgspec.structs.replace(one, usage=None) for one in unknown]
+    assert last(msgspec.structs.replace(base, requests=tuple(silent))).kind == "unreported"
+
+
+def beginnings(*asked: tuple[float, Prompt, int]) -> tuple[Verdict, ...]:
+    """The verdicts on requests each of which begins a conversation of its own."""
+    base = session(*asked)
+    lanes = tuple(Lane(id=f"l{at}", title="") for at in range(len(asked)))
+    requests = tuple(msgspec.structs.replace(one, lane=f"l{at}", parent=None) for at, one in enumerate(base.requests))
+    return judge_bodies(msgspec.structs.replace(base, lanes=lanes, requests=requests))
+
+
+def test_a_front_that_another_conversation_sent_a_moment_before_can_be_read() -> None:
+    def second(at: float, read: int) -> Verdict:
+        return beginnings((0, prompt(*HEAD), 0), (at, prompt(*HEAD[:3], "z"), read))[1]
+
+    lost = second(5, 0)
+    assert (lost.kind, lost.cause, lost.evidence, lost.lost) == ("miss", "AS902", "unexplained", 2944)
+    assert lost.compared_with == "r0"
+    assert second(60, 0).kind == "miss"
+    assert second(61, 0).kind == "first", "nobody promises to keep it longer for somebody else"
+    assert second(5, 2944).kind == "first"
+    assert second(5, 2944 - 1024).kind == "first", "a loss as small as the shortest prefix that is kept"
+    assert second(5, 2944 - 1025).kind == "miss"
+
+
+def test_a_head_with_a_clock_is_lost_by_each_conversation_anew() -> None:
+    def heads(one: str, two: str) -> tuple[Verdict, ...]:
+        return beginnings((0, prompt("t1", one, "s end", "a"), 0), (9, prompt("t1", two, "s end", "b"), 0))
+
+    first, lost = heads("s at 10:00:01", "s at 10:00:10")
+    assert first.kind == "first"
+    assert (lost.kind, lost.cause, lost.evidence, lost.lost) == ("miss", "AS111", "proved", 2944)
+    assert lost.place is not None
+    assert lost.place.address == "system[1]"
+    assert heads("s for the planner", "s for the tester")[1].kind == "first", "another agent on purpose"
+    assert heads("s at 10:00:01", "s at 10:00:01")[1].cause == "AS902", "the very same head"

@@ -34,6 +34,7 @@ EXAMPLES = (
 )
 @click.option("--since", metavar="DATE", help="Only requests from this day on (UTC): 2026-01-31, or 30d for 30 days.")
 @click.option("--until", metavar="DATE", help="Only requests up to this day and on it (UTC).")
+@click.option("--quick", is_flag=True, help='Leave out "Do this" at the end, which simulates settings.')
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes to read with.  [default: one a core]")
 @strict_option
 @rules_option
@@ -44,10 +45,14 @@ def command(
     by: str | None,
     since: str | None,
     until: str | None,
+    quick: bool,
     workers: int | None,
     strict: bool,
 ) -> ExitCode:
     """Sum up sessions: cost, hit rate, losses by cause, the worst sessions and the worst misses.
+
+    The page ends in "Do this": at most three settings of the harness that would have saved most, each simulated over
+    these sessions, with the command that shows the proof.
 
     Logs of any format will do (see 'agentsim trace formats'). Without PATH it reads the logs of every harness on
     this machine, which 'agentsim' alone lists: Claude Code, Codex, Pi, OpenCode, Gemini CLI, Qwen Code, Copilot CLI,
@@ -77,15 +82,21 @@ def command(
     if not summary.sessions:
         tell_problems(summary.problems)
         raise Failure("no session in here", file=where[0], remedy="'agentsim trace formats PATH' tells what it is")
+    advice = None
+    if not quick:
+        from agentsim.fleet.summary.worth_setting import worth_setting
+
+        with ProgressBar("simulating settings") as progress:
+            advice = worth_setting(summary.by_loss, progress)
     if as_json:
         from agentsim.report.json.canonical_json import summary_document, write_document
 
-        write_document(sys.stdout, summary_document(summary))
+        write_document(sys.stdout, summary_document(summary, advice))
     else:
         from agentsim.report.paper import Paper
         from agentsim.report.screen.summary_page import write_summary
 
-        write_summary(Paper.on(sys.stdout), summary)
+        write_summary(Paper.on(sys.stdout), summary, advice, where)
     tell_problems(summary.problems, [summary.accounting])
     if strict and (any(not problem.note for problem in summary.problems) or summary.accounting.skipped):
         return ExitCode.UNREADABLE

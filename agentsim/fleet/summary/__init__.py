@@ -167,6 +167,7 @@ def _add_up(reports: list[UnitReport], copies: int, problems: list[Problem], fil
         lost_tokens=sum(loss.tokens for loss in items),
         lost_cost=known_loss(items),
         worst_sessions=tuple(lines[:worst]),
+        by_loss=tuple(lines),
         worst_misses=tuple(miss for _, miss in misses[:worst]),
         unlogged=unlogged,
         unlogged_cost=known(unlogged_cost, unlogged, 0 if unlogged_cost else unlogged),
@@ -218,4 +219,5 @@ def _session_line(session: str, parts: list[UnitReport]) -> SessionLine:
         hit_total=read + sum(part.fresh + part.written for part in parts),
         first_stamp=min((part.first_stamp for part in parts if part.first_stamp), default=""),
         last_stamp=max((part.last_stamp for part in parts), default=""),
+        files=tuple(dict.fromkeys(file for part in parts for file in part.files)),
     )

@@ -90,6 +90,7 @@ class SessionLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     hit_total: int
     first_stamp: str
     last_stamp: str
+    files: tuple[str, ...] = ()
 
 
 class MissLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -137,6 +138,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     lost_tokens: int
     lost_cost: int | None
     worst_sessions: tuple[SessionLine, ...]
+    by_loss: tuple[SessionLine, ...] = ()
+    """All sessions, those that lost most first."""
     worst_misses: tuple[MissLine, ...]
     unlogged: int
     unlogged_cost: int | None

@@ -19,8 +19,8 @@ from agentsim.report.figures import exact, utc
 if TYPE_CHECKING:
     from agentsim.diagnose import Diagnosis
     from agentsim.diagnose.diagnosis_totals import Loss, Totals
-    from agentsim.diagnose.harness_settings import HarnessSetting
     from agentsim.fleet.summary import MissLine, SessionLine, Summary
+    from agentsim.fleet.summary.worth_setting import SettingAdvice
     from agentsim.traces.format_registry import LogFormat
     from agentsim.trust.agreement import LabelAgreement
 
@@ -81,8 +81,10 @@ def replay_document(
     }
 
 
-def summary_document(summary: Summary) -> Document:
-    """Many sessions: sums, losses by cause, the sessions and misses that lost most."""
+def summary_document(summary: Summary, advice: SettingAdvice | None = None) -> Document:
+    """Many sessions: sums, losses by cause, the sessions and misses that lost most, and what to set about it."""
+    from agentsim.report.json.settings_json import advice_document
+
     return {
         **envelope("summary"),
         "sessions": summary.sessions,
@@ -119,6 +121,7 @@ def summary_document(summary: Summary) -> Document:
         "kinds": dict(summary.kinds),
         "worst_sessions": [_session_line(line) for line in summary.worst_sessions],
         "worst_misses": [_miss_line(miss) for miss in summary.worst_misses],
+        "do_this": None if advice is None else advice_document(advice),
         "accounting": accounting(summary.accounting),
         "problems": problem_documents(summary.problems),
     }
@@ -349,6 +352,7 @@ def _usage(usage: Usage) -> Document:
 
 def _verdict(verdict: Verdict, request: Request, session: Session, content: bool) -> Document:
     from agentsim.diagnose.harness_settings import settings_of, suspects_of
+    from agentsim.report.json.settings_json import setting_document
 
     return {
         "kind": verdict.kind,
@@ -367,19 +371,8 @@ def _verdict(verdict: Verdict, request: Request, session: Session, content: bool
         "established": list(verdict.established),
         "to_check": list(verdict.to_check),
         "fix": verdict.fix,
-        "to_set": [_setting(one) for one in settings_of(verdict, request, session.harness)],
+        "to_set": [setting_document(one) for one in settings_of(verdict, request, session.harness)],
         "suspects": list(suspects_of(verdict, session)),
-    }
-
-
-def _setting(setting: HarnessSetting) -> Document:
-    return {
-        "harness": setting.harness,
-        "set": setting.set or None,
-        "where": setting.where or None,
-        "effect": setting.effect,
-        "since": setting.since or None,
-        "source": setting.source,
     }
 
 

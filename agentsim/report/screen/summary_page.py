@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from agentsim.report import figures
 from agentsim.report.losses import write_losses
 from agentsim.report.paper import Paper, Span, Style
+from agentsim.report.screen.advice_page import write_advice
 from agentsim.report.table import TableColumn, write_table
 
 if TYPE_CHECKING:
     from agentsim.fleet.summary import MissLine, SessionLine, Summary
+    from agentsim.fleet.summary.worth_setting import SettingAdvice
 
 SESSION_COLUMNS = (
     TableColumn("session", "<", 9, 8),
@@ -41,8 +43,13 @@ MISS_COLUMNS = (
 )
 
 
-def write_summary(paper: Paper, summary: Summary) -> None:
-    """Write a summary. Money that cannot be known is counted beside the sums and never added as nothing."""
+def write_summary(
+    paper: Paper, summary: Summary, advice: SettingAdvice | None = None, paths: Sequence[str] = ()
+) -> None:
+    """Write a summary, and below it what to set, where that was simulated; ``paths`` are those that were read.
+
+    Money that cannot be known is counted beside the sums and never added as nothing.
+    """
     _heading(paper, summary)
     if not summary.requests:
         paper.line("No requests in here.")
@@ -50,10 +57,29 @@ def write_summary(paper: Paper, summary: Summary) -> None:
     _figures(paper, summary)
     _formats(paper, summary)
     write_losses(paper, summary.losses, summary.cost or 0)
+    _half(paper, summary)
     _worst_sessions(paper, [line for line in summary.worst_sessions if line.lost_cost or line.misses])
     _worst_misses(paper, summary.worst_misses)
     _unpriced(paper, summary)
     _accounting(paper, summary)
+    if advice is not None:
+        write_advice(paper, advice, paths)
+        _unnamed(paper, summary)
+
+
+def _unnamed(paper: Paper, summary: Summary) -> None:
+    """Where a good part of the loss has a cause that these logs cannot place: how to find out."""
+    from agentsim.diagnose.harness_settings import WITHOUT_PLACE, known_harness
+
+    unplaced = [loss for loss in summary.losses if loss.cause in WITHOUT_PLACE and loss.cost]
+    lost = sum(loss.cost for loss in unplaced)
+    if not unplaced or lost * 5 < (summary.lost_cost or 0):
+        return
+    harnesses = [known.name for line in summary.formats if (known := known_harness(line.format)) is not None]
+    which = f" --harness {harnesses[0]}" if harnesses else ""
+    codes = ", ".join(loss.cause for loss in unplaced)
+    text = f"Of {figures.money(lost)} ({codes}) these logs do not show what changed: agentsim explain "
+    paper.paragraph(f"{text}{unplaced[0].cause}{which} tells how to record it.", first=["  "], rest=["  "])
 
 
 def _heading(paper: Paper, summary: Summary) -> None:
@@ -114,6 +140,23 @@ def _formats(paper: Paper, summary: Summary) -> None:
         for line in summary.formats
     ]
     write_table(paper, FORMAT_COLUMNS, rows, indent=2)
+
+
+def _half(paper: Paper, summary: Summary) -> None:
+    """In how few sessions half of the loss lies."""
+    lost = [line.lost_cost or 0 for line in summary.by_loss]
+    total = sum(lost)
+    if not total or len(lost) < 3:
+        return
+    count = part = 0
+    while part * 2 < total:
+        part += lost[count]
+        count += 1
+    paper.line()
+    paper.paragraph(
+        f"Half of the loss lies in {figures.plural(count, 'session')} of {len(lost):,}: "
+        f"{figures.money(part)} of {figures.money(total)}."
+    )
 
 
 def _worst_sessions(paper: Paper, lines: Sequence[SessionLine]) -> None:

@@ -49,7 +49,10 @@ def log_parent(line: str) -> str:
 def without_paths(summary: Summary) -> bytes:
     return msgspec.json.encode(
         msgspec.structs.replace(
-            summary, worst_misses=tuple(msgspec.structs.replace(m, file="") for m in summary.worst_misses)
+            summary,
+            worst_misses=tuple(msgspec.structs.replace(m, file="") for m in summary.worst_misses),
+            worst_sessions=tuple(msgspec.structs.replace(line, files=()) for line in summary.worst_sessions),
+            by_loss=tuple(msgspec.structs.replace(line, files=()) for line in summary.by_loss),
         )
     )
 

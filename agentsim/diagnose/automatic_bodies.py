@@ -98,6 +98,8 @@ class AutomaticJudge:
         if usage is not None and usage.read is None:
             return Verdict(request=request.id, kind="unreported", cause="AS910", evidence="proved")
         read = (served.read if usage is None else usage.read) or 0
+        if read <= rules.read_floor:
+            read = 0
         total = (None if usage is None else usage.total_input) or prompt.tokens
         parent = self._by_id.get(request.parent or "") or self._by_lane.get(request.lane)
         this = _Known(request, prompt, total, now)
@@ -157,7 +159,7 @@ class AutomaticJudge:
             if (compacted or summarised) and unread.behind < max(near, rules.minimum) and lost <= near:
                 sentence = f"A summary took the place of the history; {read:,} tokens in front of it were read."
                 return self._plain(this, parent, "compaction", read, predicted, "AS140", "proved", sentence)
-            if not unread.behind and not unread.edited and unread.front <= near:
+            if not unread.later and unread.front <= near:
                 # What was cached and is gone was dropped; what is left of it was read.
                 return self._plain(this, parent, "shorter", read, predicted)
             if lost < LEAST_LOSS:
@@ -166,6 +168,8 @@ class AutomaticJudge:
         return self._miss(this, parent, found, read, lost, predicted)
 
     def _miss(self, this: _Known, parent: _Known, found: _Found, read: int, lost: int, predicted: int) -> Verdict:
+        if this.request.usage is not None:
+            lost = min(lost, this.total - (this.request.usage.read or 0))  # no more than was sent again
         return Verdict(
             request=this.request.id,
             kind="miss",
@@ -235,14 +239,17 @@ class AutomaticJudge:
         near = rules.quantum + TURN
         if front is None:
             front = _whole(parent.prompt.tokens_until(common) if place is not None else parent.total, rules)
+        # Text in front of an edit within its block was sent before too, and such a cache does not end at blocks.
+        edge = front if place is None else _whole(parent.prompt.tokens_until(common) + _inside(place, parent), rules)
         if request.model != before.model:
             return _Found("AS404", "proved", "The model changed; each model has a cache of its own.")
         moved = host_changed(request.provider, request.model, (before.host, parent.now), (request.host, this.now))
         reach = min(front, predicted) if rules.matching == "unit" else front
         code = None if place is None else self._code(parent, this, common, place)
-        if place is not None and code is not None and reach - near <= read <= front + near:
-            words = f"All {front:,} tokens in front of the first difference that count in whole steps were read."
-            if reach < front:
+        if place is not None and code is not None and reach - near <= read <= edge + near:
+            words = f"All {max(front, min(read, edge)):,} tokens in front of the first difference that count in whole "
+            words += "steps were read."
+            if reach < front and read < front:
                 words = (
                     f"The prompts begin with the same {front:,} tokens, but no stored unit ends there yet; "
                     "what two requests have in common is stored as one from the second of them on."
@@ -271,8 +278,8 @@ class AutomaticJudge:
                 f"{max(0, since) // SECOND} s before; what that request sent was not found yet."
             )
             return _Found("AS501", "implied", sentence, alternatives=("AS503",))
-        if code is not None and abs(read - front) * FRONT_INEXACT <= front and read:
-            sentence = f"About {front:,} tokens stand in front of the first difference, as far as sizes are known."
+        if code is not None and read and max(front - read, read - edge) * FRONT_INEXACT <= edge:
+            sentence = f"About {edge:,} tokens stand in front of the first difference, as far as sizes are known."
             return _Found(code, "implied", sentence, place=place, alternatives=("AS503",))
         last = parent.verdict
         if place is None and last is not None and last.kind == "miss" and read > parent.read and last.cause is not None:
@@ -289,6 +296,9 @@ class AutomaticJudge:
         if changed:
             sentence += f"; {' and '.join(name for name, _, _ in changed)} changed in between"
         others = [*codes, *(["AS501"] if young else []), "AS503", *(["AS205"] if idle > DOUBT else [])]
+        if code == "AS407" and not read:
+            known = "The format of the answer changed; providers render it in front of all else or behind the tools."
+            return _Found(code, "implied", known, place=place, alternatives=tuple(others))
         if code is not None:
             others.insert(0 if read else 1, code)
         return _Found(
@@ -322,6 +332,14 @@ class AutomaticJudge:
             established=established,
             compared_with=None if parent is None else parent.request.id,
         )
+
+
+def _inside(place: Divergence, parent: _Known) -> int:
+    """Tokens of the block that differs in front of its first differing character, in proportion to its text."""
+    block = parent.prompt[place.block] if place.block is not None and place.block < len(parent.prompt) else None
+    if block is None or not place.offset or not block.text:
+        return 0
+    return (block.tokens or 0) * min(place.offset, len(block.text)) // len(block.text)
 
 
 def _whole(tokens: int, rules: ProviderRules) -> int:

@@ -1,7 +1,7 @@
 """What was cached of a prompt and is still in the next one: the most that a change of content can have lost.
 
-Blocks count where they are found again, in front of the first difference or behind it. Where nothing else is left, the
-unchanged text of the edited block counts, and a block of the head as a whole: without the edit it would have been read.
+Blocks count where they are found again, in front of the first difference or behind it; of a block that was edited
+there, its unchanged text does. So a loss grows with what stands behind an edit, and never shrinks with it.
 """
 
 from __future__ import annotations
@@ -17,27 +17,33 @@ LEAST_LOSS = 64
 _REPLACED_BLOCKS = 4
 """A history of at least so many blocks of which nothing is left was replaced, not edited."""
 
-_A_FEW = 128
-"""Tokens behind an edit that are as good as nothing: a question asked again under another system text."""
-
 _SAME_TO_A_READER = frozenset({"volatile", "whitespace", "key_order", "shape"})
 """Changes that leave a block what it was to whoever reads it: without them all of it would have been read."""
 
 
 class UnreadContent(msgspec.Struct, frozen=True, gc=False):
     """Tokens of what one prompt cached, that the next one has too and did not read: ``front`` in front of the first
-    difference, ``behind`` in whole blocks behind it. ``edited`` is the unchanged text of the block that was edited
-    there; its block is another one, so it counts only where nothing else does.
+    difference, ``behind`` in whole blocks behind it, ``edited`` of the block that was edited there.
+
+    ``replaced`` are the tokens of a block of the head in whose place another one stands: no text of it was kept, but a
+    head is meant to stay, so where nothing else is left that is what its change cost.
     """
 
     front: int
     behind: int = 0
     edited: int = 0
+    replaced: int = 0
+
+    @property
+    def later(self) -> int:
+        """What of it does not stand in front of the difference."""
+        kept = self.behind + self.edited
+        return kept if kept >= LEAST_LOSS else max(kept, self.replaced)
 
     @property
     def tokens(self) -> int:
         """All that could have been read, had the content stood where it was."""
-        return self.front + self.behind + (0 if self.behind > _A_FEW else self.edited)
+        return self.front + self.later
 
 
 def unread_content(
@@ -60,22 +66,26 @@ def unread_content(
             behind += min(sizes.pop(), max(0, new.tokens_until(at + 1) - read))
         elif at == common:
             first_is_new = True
-    edited = 0
+    edited = replaced = 0
     if first_is_new and cached[old[common].digest] and old[common].digest != new[common].digest:
-        edited = min(_unchanged(old[common], new[common], change), max(0, new.tokens_until(common + 1) - read))
-    return UnreadContent(max(0, old.tokens_until(common) - read), behind, edited)
+        unread = max(0, new.tokens_until(common + 1) - read)
+        edited = min(_unchanged(old[common], new[common], change), unread)
+        if old[common].section != "messages" and _same_place(old[common], new[common]):
+            replaced = min(old[common].tokens or 0, new[common].tokens or 0, unread)
+    return UnreadContent(max(0, old.tokens_until(common) - read), behind, edited, replaced)
+
+
+def _same_place(old: Block, new: Block) -> bool:
+    return old.section == new.section and old.kind == new.kind and old.role == new.role and old.name == new.name
 
 
 def _unchanged(old: Block, new: Block, change: str | None) -> int:
     """Tokens of a block that its edited form still has at its beginning and its end."""
     tokens = old.tokens or 0
-    if old.section != new.section or old.kind != new.kind or old.role != new.role or old.name != new.name:
+    if not _same_place(old, new):
         return 0
     if change in _SAME_TO_A_READER:
         return tokens
-    if old.section != "messages":
-        # The head of a conversation is meant to stay: whatever takes the place of a part of it costs that part.
-        return min(tokens, new.tokens or 0)
     if old.text is None or new.text is None or not old.text:
         return 0
     front = common_prefix(old.text, new.text)

@@ -92,7 +92,7 @@ class LossFinder:
         unserved = max(0, reachable - reading.tokens)
         named = self._weighed(seen, parent, place, code, blocked, best, unserved, lost, reading, words)
         self._say_more(seen, parent, common, unread, best, summarised, reading, words)
-        dropped = not unread.behind and not unread.edited
+        dropped = not unread.later
         if dropped and not unserved and code not in ("AS306", "AS123"):
             # What stands in front of the difference and was not read had no entry of its own: that is a rewind.
             marked = common > 0 and any(marker.position + 1 == common for marker in parent.asked.usable)

@@ -22,6 +22,8 @@ def cause_of(place: Divergence, old: Prompt, new: Prompt) -> str:
     if place.change in _ANYWHERE:
         return _ANYWHERE[place.change]
     at = place.block
+    if _is_output_format(place, old, new):
+        return "AS407"
     if place.section == "tools" or _is_server_tool(old, new, at):
         return _TOOLS.get(place.change, "AS104")
     if place.section == "system":
@@ -68,6 +70,13 @@ def _removed(at: int, old: Prompt, new: Prompt) -> str:
     ):
         return "AS123"
     return "AS121"
+
+
+def _is_output_format(place: Divergence, old: Prompt, new: Prompt) -> bool:
+    """The format that an answer must have is rendered behind the tools: it is a parameter, and no tool."""
+    prompt = new if place.change == "inserted" else old
+    at = place.block
+    return at is not None and at < len(prompt) and prompt[at].kind == "options" and prompt[at].section == "tools"
 
 
 def _is_server_tool(old: Prompt, new: Prompt, at: int) -> bool:

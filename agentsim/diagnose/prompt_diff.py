@@ -67,6 +67,8 @@ def address(block: Block) -> str:
         return f"messages{index}.content{written}"
     if block.section == "system" and block.kind.startswith("web_"):
         return f"tools{index}"
+    if block.section == "tools" and block.kind == "options":
+        return "response_format"
     return f"{block.section}{'' if block.shape == 'string' else index}"
 
 

@@ -43,6 +43,14 @@ def judge_bodies(session: Session, provider: ModeledProvider | None = None) -> t
     return tuple(verdicts[id(request)] for request in session.requests)
 
 
+SIZES_INEXACT = 4
+"""Only the size of a whole prompt is counted. A part of it may be larger or smaller than was estimated, by one part in
+so many, where tools, pictures and prose stand side by side."""
+
+LEAST_SHARED = 1_024
+"""Tokens; siblings that wrote less than this each for itself are not worth a breakpoint of their own."""
+
+
 class _Judge:
     def __init__(self, provider: ModeledProvider, session: Session) -> None:
         self._provider = provider
@@ -81,7 +89,9 @@ class _Judge:
         verdict = self._verdict(seen, parent, shared, sibling, reading, modeled)
         if asked.rejected is None or is_served(usage):
             self._record(seen, reading, shared, parent)
-        seen.verdict = verdict
+        seen.verdict, seen.number = verdict, len(self._seen)
+        lost = verdict.kind in ("miss", "recovered")
+        seen.last_loss = seen if lost else None if parent is None else parent.last_loss
         self._seen[request.id] = self._lanes[request.lane] = seen
         return verdict
 
@@ -107,7 +117,7 @@ class _Judge:
         shown = self._shown_by(seen, read)
         if shown is not None:
             return CacheRead(read, predicted, True, hit, shown)
-        if hit is not None and self._is_estimate(seen, hit) and 10 * abs(read - predicted) <= read:
+        if hit is not None and self._is_estimate(seen, hit) and self._is_nearest(seen, hit, read):
             # No request ended there, so its size was only estimated; now it is known.
             self._sizes[hit.digest] = read
             return CacheRead(read, predicted, True, hit, hit, estimated=True)
@@ -163,6 +173,19 @@ class _Judge:
             if entry is not None and self._tokens_of(seen, entry) == read:
                 return entry
         return None
+
+    def _is_nearest(self, seen: RequestFacts, hit: CacheEntry, read: int) -> bool:
+        """Whether a read that is no known size of an entry can only be of this one: sizes of blocks are inexact, and of
+        the entries on this prompt's chain whose sizes are estimates this one's comes nearest."""
+        off = abs(read - self._tokens_of(seen, hit))
+        if off * SIZES_INEXACT > read:
+            return False
+        address = seen.asked.address
+        for length in range(len(seen.prompt), 0, -1):
+            entry = address.space_at(length).entries.get(address.chain(length))
+            if entry is not None and entry is not hit and abs(read - self._tokens_of(seen, entry)) <= off:
+                return False
+        return True
 
     def _is_estimate(self, seen: RequestFacts, entry: CacheEntry) -> bool:
         writer = self._seen.get(entry.owner)
@@ -350,7 +373,8 @@ class _Judge:
         lost = there - seen.prompt.tokens_until(length)
         if sibling.warm < shared:
             return plain  # nobody kept what they share
-        if shared <= length or lost < seen.asked.rules.minimum or reading.tokens >= there:
+        minimum = seen.asked.rules.minimum
+        if shared <= length or there < minimum or lost < min(minimum, LEAST_SHARED) or reading.tokens >= there:
             return plain
         if shared < seen.prompt.section_end("tools"):
             return plain  # nobody can be asked to mark the middle of a list of tools
@@ -369,20 +393,31 @@ class _Judge:
         )
 
     def _finish(self, seen: RequestFacts, parent: RequestFacts, found: LostRead, reading: CacheRead) -> Verdict:
-        before = parent.verdict
         words, expected = found.words, reading.tokens + found.lost
         kind: Kind = "miss"
-        if before is not None and before.kind == "miss" and reading.tokens >= (before.expected or 0) > 0:
+        loss = self._recovered_from(parent, reading)
+        if loss is not None:
             words.established.insert(
                 0,
-                f"An entry from before request {before.request} is read again; {found.lost:,} tokens that request "
-                "wrote are kept under another key or behind another history.",
+                f"An entry from before request {loss.request.id} is read again; {found.lost:,} tokens that were "
+                "written from then on are kept under another key or behind another history.",
             )
             if not found.moved:
                 words.established[0] += " That is its loss, not a new one."
                 kind = "recovered"
         verdict = self._miss(seen, parent, found.named, words, expected, reading, parent)
         return verdict if kind == "miss" else msgspec.structs.replace(verdict, kind=kind)
+
+    def _recovered_from(self, parent: RequestFacts, reading: CacheRead) -> RequestFacts | None:
+        """The request that had lost its prefix, if an entry from before it is read again, of all that it could have
+        read then."""
+        loss = parent.last_loss
+        if loss is None or loss.verdict is None or not reading.tokens >= (loss.verdict.expected or 0) > 0:
+            return None
+        writer = None if reading.entry is None else self._seen.get(reading.entry.owner)
+        if writer is None:
+            return loss if loss is parent else None
+        return loss if writer.number < loss.number else None
 
     def _miss(
         self,

@@ -18,7 +18,9 @@ class RequestFacts(msgspec.Struct):
     """A request: how it was looked up, what it consumed, and how far its last breakpoint reaches.
 
     ``warm`` is that reach in blocks (0: it kept nothing), ``warm_tokens`` its size as the request's own usage tells it.
-    ``had_long`` is True when it, or a request it grew from, asked for the long lifetime.
+    ``had_long`` is True when it, or a request it grew from, asked for the long lifetime. ``number`` counts the requests
+    in the order in which they came; ``last_loss`` is the latest of the conversation so far that lost something, itself
+    included.
     """
 
     request: Request
@@ -29,6 +31,8 @@ class RequestFacts(msgspec.Struct):
     warm_tokens: int = 0
     had_long: bool = False
     verdict: Verdict | None = None
+    number: int = 0
+    last_loss: RequestFacts | None = None
 
     @property
     def prompt(self) -> Prompt:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.verdicts.breakpoint_world import Billed, Sent
 from benchmarks.verdicts.documented_rules import ModelRules, key_of_section, settings_of
-from benchmarks.verdicts.wire_positions import Position, count_tokens, positions_of, tokens_of
+from benchmarks.verdicts.wire_positions import Position, count_tokens, positions_of, shared, tokens_of
 
 INTERVAL = 1_024
 
@@ -90,17 +90,6 @@ def common_tokens(one: list[Position], other: list[Position]) -> int:
             common += after.tokens
             continue
         if before.kind == after.kind and before.kind != "image":
-            common += count_tokens(_shared(before.main, after.main))
+            common += count_tokens(after.main[: shared(before.main, after.main)])
         break
     return common
-
-
-def _shared(one: str, other: str) -> str:
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one.startswith(other[:middle]):
-            low = middle
-        else:
-            high = middle - 1
-    return other[:low]

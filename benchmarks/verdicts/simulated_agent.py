@@ -18,7 +18,7 @@ from benchmarks.verdicts.breakpoint_world import Billed, BreakpointWorld, Sent
 from benchmarks.verdicts.documented_rules import CODEX, DEEPSEEK, GPT_54, OPUS_48, SONNET_5, SONNET_46, ModelRules
 from benchmarks.verdicts.made_content import Content
 from benchmarks.verdicts.session_truth import Truth
-from benchmarks.verdicts.wire_positions import Json, Position, count_tokens, positions_of
+from benchmarks.verdicts.wire_positions import Json, Position, count_tokens, positions_of, shared
 from benchmarks.verdicts.wire_writing import write_body
 
 SWITCHES: dict[str, tuple[ModelRules, ...]] = {
@@ -245,9 +245,11 @@ class Agent:
 
 
 def lost_tokens(before: LivedCall, billed: Billed, positions: list[Position]) -> int:
-    """What the request before had cached, is still in the prompt, and was not read."""
+    """What the request before had cached, is still in the prompt, and was not read: whole positions, and of the first
+    one that differs the text in front of its edit and behind it."""
     cached: Counter[tuple[str, str]] = Counter()
     left = before.billed.kept
+    edit = unchanged_text(before.positions, positions, left)
     for position in before.positions:
         cached[position.section, position.data] += max(0, min(position.tokens, left))
         left -= position.tokens
@@ -260,7 +262,32 @@ def lost_tokens(before: LivedCall, billed: Billed, positions: list[Position]) ->
             cached[key] -= usable
             unread = size - billed.read - (position.tokens - usable)
             lost += max(0, min(usable, unread))
+        elif edit is not None and position is edit[0]:
+            lost += max(0, min(edit[1], size - billed.read))
     return lost
+
+
+def unchanged_text(old: list[Position], new: list[Position], cached: int) -> tuple[Position, int] | None:
+    """The first position that was edited where it stands, if it is among the first so many tokens, and how many tokens
+    of its text are what they were."""
+    for before, after in zip(old, new, strict=False):
+        cached -= before.tokens
+        if cached < 0:
+            return None
+        if before.data == after.data and before.section == after.section:
+            continue
+        if (before.section, before.kind, before.role, before.name) != (
+            after.section,
+            after.kind,
+            after.role,
+            after.name,
+        ):
+            return None
+        front = shared(before.main, after.main)
+        back = shared(before.main[front:][::-1], after.main[front:][::-1])
+        kept = before.main[:front] + before.main[len(before.main) - back :]
+        return (after, count_tokens(kept)) if 2 * len(kept) > len(before.main) else None
+    return None
 
 
 def default_markers(agent: Agent) -> list[tuple[str, int]]:

@@ -219,3 +219,15 @@ def _responses(body: Json) -> list[Position]:
                 Position("messages", "tool_result", data, tokens, "tool", None, index, 0, None, main, rest, None)
             )
     return found
+
+
+def shared(one: str, other: str) -> int:
+    """How many leading characters two texts have in common."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one.startswith(other[:middle]):
+            low = middle
+        else:
+            high = middle - 1
+    return low

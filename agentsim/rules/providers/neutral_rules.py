@@ -35,6 +35,7 @@ NEUTRAL: dict[str, object] = {
     "mixed_ttl": "abc",
     "ttl_order": "any",
     "usage": "inside",
+    "read_floor": 0,
     "write_fee": "by_lifetime",
     "storage": "none",
     "scope": "organization",

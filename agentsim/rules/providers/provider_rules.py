@@ -63,7 +63,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     ``billing_header`` says whether the text that a coding agent puts in front of its system prompt for accounting
     alone is part of the key.
 
-    ``usage`` says whether a response counts cached tokens ``apart`` from its input or ``inside`` it. With
+    ``usage`` says whether a response counts cached tokens ``apart`` from its input or ``inside`` it. A counter of reads
+    that never falls below ``read_floor`` says nothing so far: so many tokens in it are no read. With
     ``write_fee`` ``none`` what is written costs what ordinary input does. ``storage`` says whether keeping an entry is
     billed by tokens and hours, ``scope`` who shares one. With ``ttl_chosen`` a request may ask for the long lifetime
     although entries are not at breakpoints: the breakpoint that it carries then only says so; ``ttl_unasked`` is the
@@ -111,6 +112,7 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     fallback_credit: bool = False
     billing_header: Literal["in_key", "left_out"] = "in_key"
     usage: Literal["apart", "inside"] = "inside"
+    read_floor: Count = 0
     write_fee: Literal["by_lifetime", "none"] = "by_lifetime"
     storage: Literal["none", "token_hours"] = "none"
     scope: Literal["organization", "workspace", "server"] = "organization"

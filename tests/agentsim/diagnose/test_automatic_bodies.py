@@ -77,7 +77,7 @@ def test_growing_prompts_are_hits_within_a_step() -> None:
 @pytest.mark.parametrize(
     ("names", "read", "cause", "address", "lost"),
     [
-        (("t1", "t2 edited", "sand", "a"), 0, "AS104", "tools[1]", 2968),
+        (("t1", "t2, edited", "sand", "a"), 0, "AS104", "tools[1]", 3968),
         (("t2", "t1", "sand", "a"), 0, "AS103", "tools[0]", 3968),
         (("t1", "t2", "stone", "a"), 1920, "AS110", "system[2]", 1048),
     ],
@@ -89,7 +89,7 @@ def test_a_change_is_named_with_its_place(
     assert (verdict.kind, verdict.cause, verdict.evidence) == ("miss", cause, "proved")
     assert verdict.place is not None
     assert verdict.place.address == address
-    assert verdict.lost == lost, "the edited block itself is another one, and cannot have been read"
+    assert verdict.lost == lost, "the text that an edited block still has was cached"
     assert verdict.compared_with == "r0"
 
 
@@ -191,3 +191,25 @@ def test_a_head_with_a_clock_is_lost_by_each_conversation_anew() -> None:
     assert lost.place.address == "system[1]"
     assert heads("s for the planner", "s for the tester")[1].kind == "first", "another agent on purpose"
     assert heads("s at 10:00:01", "s at 10:00:01")[1].cause == "AS902", "the very same head"
+
+
+def long_text(minute: int) -> Prompt:
+    """A tool of 1,000 tokens, and a system text of 8,000 with a clock in its middle."""
+    words = "the rules of the house are old " * 200
+    tool, system, ask = prompt("t1", "s", "a")
+    clock = msgspec.structs.replace(
+        system, text=f"{words}10:0{minute}{words}", tokens=8_000, digest=f"clock {minute}".encode().ljust(16, b".")
+    )
+    return Prompt.of((tool, clock, ask))
+
+
+@pytest.mark.parametrize(("read", "evidence"), [(4_864, "proved"), (5_120, "proved"), (5_504, "implied")])
+def test_text_in_front_of_an_edit_is_read_within_its_block(read: int, evidence: str) -> None:
+    verdict = last(session((0, long_text(1), 0), (5, long_text(2), read)))
+    assert (verdict.kind, verdict.cause, verdict.evidence) == ("miss", "AS111", evidence)
+    assert verdict.lost <= 10_000 - read
+
+
+def test_a_read_far_behind_the_edit_is_not_explained_by_it() -> None:
+    verdict = last(session((0, long_text(1), 0), (5, long_text(2), 6_400)))
+    assert (verdict.kind, verdict.evidence) == ("miss", "unexplained")

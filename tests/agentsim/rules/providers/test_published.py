@@ -129,6 +129,8 @@ minimax    MiniMax-M2.7          breakpoints*     4                 low     assu
 minimax    MiniMax-M2.7          ttl_short*       300               low     assumed
 minimax    MiniMax-M2.7          write_fee*       "by_lifetime"     medium  1.25 times input
 minimax    MiniMax-M3            write_fee*       "none"            medium  no price for writing is listed for M3
+minimax    MiniMax-M3            read_floor       128               medium  the counter of reads is 128
+minimax    MiniMax-M3            read_floor*      128               medium  the counter of reads is 128
 mistral    mistral-large-4       needs_setting    "prompt_cache_key"  high  the same key on related requests
 openrouter claude-opus-4.5       route_sticky     600               high    10 idle minutes
 openrouter claude-opus-4.5       usage            "inside"          high    inside prompt_tokens

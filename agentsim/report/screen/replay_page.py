@@ -11,6 +11,7 @@ from agentsim.report import figures
 from agentsim.report.losses import write_losses
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.screen.never_read_line import write_in_vain
+from agentsim.report.screen.uncached_line import write_uncached
 from agentsim.report.table import TableColumn, TableLayout
 from agentsim.report.verdict_words import EVENTS, KINDS, advice_on, cause_title, headline, lane_names, where
 
@@ -56,7 +57,10 @@ def write_replay(
     table = _Rows(paper, diagnosis, lane, row)
     shown = table.show(rows, content)
     if shown == 0:
-        paper.line("Nothing was lost." if rows == "misses" else "No requests.")
+        cached = any(verdict.kind != "uncached" for verdict in diagnosis.verdicts)
+        paper.line(
+            "No requests." if rows != "misses" else "Nothing was lost." if cached else "Nothing was ever cached."
+        )
     paper.line()
     _totals(paper, diagnosis)
 
@@ -292,6 +296,7 @@ def _totals(paper: Paper, diagnosis: Diagnosis) -> None:
             f"besides, at least {figures.plural(totals.unlogged, 'request')} that no log shows,"
             f" {_at_least(totals.known_unlogged_cost)}"
         )
+    write_uncached(paper, diagnosis)
     write_in_vain(paper, diagnosis)
     write_losses(paper, totals.losses, totals.cost)
 

@@ -156,3 +156,20 @@ def test_alternatives_are_named() -> None:
 def test_the_other_half_of_a_proved_cause_is_no_alternative() -> None:
     both = msgspec.structs.replace(MISS, cause="AS502", alternatives=("AS501",))
     assert re.search(r"with +AS501 ", page(diagnosis([row("a", 0, 10, 10, 0)], [both])))
+
+
+def test_requests_that_used_no_cache_are_counted_by_cause_and_what_they_repeat_is_said() -> None:
+    from agentsim.diagnose import diagnose
+    from tests.agentsim.prompts import prompt, request, session, texts
+
+    bodies = [request(f"r{n}", n * 30, prompt(texts(n, 1_000)), lasts=5) for n in (2, 3, 4)]
+    text = page(diagnose(session(bodies)), rows="misses")
+    assert text.splitlines()[2] == "Nothing was ever cached."
+    assert "not cached: 3 requests; Caching was never switched on (AS305, 3)" in text
+    # 2,000 and 3,000 tokens of the second and the third were sent before.
+    assert "5,000 of their 9,000 tokens repeat the request before." in text
+    marked = [*bodies, request("r5", 200, prompt(texts(5, 1_000), 4), lasts=5)]
+    mixed = page(diagnose(session(marked)), rows="misses")
+    assert "Nothing was lost." in mixed
+    assert "not cached: 3 requests" in mixed
+    assert "not cached" not in page(small())

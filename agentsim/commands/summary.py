@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from agentsim.commands.options.command import Command, json_option, paths_argument, strict_option
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from agentsim.fleet.summary import Summary
 
 EXAMPLES = (
     ("agentsim summary", "Every session on this machine, of any harness."),
@@ -29,11 +33,12 @@ EXAMPLES = (
 )
 @click.option(
     "--by",
-    type=click.Choice(["day", "week", "month", "model", "project", "harness", "version"]),
+    type=click.Choice(["day", "week", "month", "model", "project", "harness", "version", "branch", "agent"]),
     help="A table with a line for each of these instead of the page. Days, weeks and months are in UTC.",
 )
 @click.option("--since", metavar="DATE", help="Only requests from this day on (UTC): 2026-01-31, or 30d for 30 days.")
 @click.option("--until", metavar="DATE", help="Only requests up to this day and on it (UTC).")
+@click.option("--content", is_flag=True, help="Show the first words of the worst sessions. They may be private.")
 @click.option("--quick", is_flag=True, help='Leave out "Do this" at the end, which simulates settings.')
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes to read with.  [default: one a core]")
 @strict_option
@@ -45,6 +50,7 @@ def command(
     by: str | None,
     since: str | None,
     until: str | None,
+    content: bool,
     quick: bool,
     workers: int | None,
     strict: bool,
@@ -82,6 +88,7 @@ def command(
     if not summary.sessions:
         tell_problems(summary.problems)
         raise Failure("no session in here", file=where[0], remedy="'agentsim trace formats PATH' tells what it is")
+    summary = named(summary)
     advice = None
     if not quick:
         from agentsim.fleet.summary.worth_setting import worth_setting
@@ -96,11 +103,24 @@ def command(
         from agentsim.report.paper import Paper
         from agentsim.report.screen.summary_page import write_summary
 
-        write_summary(Paper.on(sys.stdout), summary, advice, where)
+        write_summary(Paper.on(sys.stdout), summary, advice, where, content=content)
     tell_problems(summary.problems, [summary.accounting])
     if strict and (any(not problem.note for problem in summary.problems) or summary.accounting.skipped):
         return ExitCode.UNREADABLE
     return ExitCode.OK
+
+
+def named(summary: Summary) -> Summary:
+    """The summary with the project of each of the worst sessions as its log tells it: where it ran, and the branch."""
+    from msgspec.structs import replace
+
+    from agentsim.traces.session_names import look_up
+
+    lines = [
+        replace(line, project=look_up(line.files, line.session).place or line.project)
+        for line in summary.worst_sessions
+    ]
+    return replace(summary, worst_sessions=tuple(lines))
 
 
 def _get_ready() -> None:
@@ -132,7 +152,7 @@ def _by_group(
     if first is not None and last is not None and last < first:
         raise Failure("--until lies before --since", remedy="swap them", code=ExitCode.USAGE)
     try:
-        found = summarise_groups(where, by=cast("By | None", by), since=first, until=last)
+        found = summarise_groups(where, by=cast("By | None", by), since=first, until=last, today=today)
     except OSError as error:
         raise unreadable(error, where[0]) from error
     if as_json:

@@ -11,9 +11,6 @@ from agentsim.report.exits import ExitCode, Failure
 if TYPE_CHECKING:
     from agentsim.core.session import Problem, Session
 
-MOST_LISTED = 8
-"""Sessions named when one has to be chosen."""
-
 
 def read_sessions(paths: Sequence[str], problems: list[Problem]) -> list[Session]:
     """Every session in these files and folders; files in folders that hold none are told in ``problems``.
@@ -61,10 +58,13 @@ def choose_session(sessions: Sequence[Session], wanted: str | None) -> Session:
     if len(found) == 1:
         return found[0]
     if not found:
-        reason, choice = f"no session begins with {wanted}", f"choose one of {_listed(sessions)}"
+        reason, shown = f"no session begins with {wanted}", sessions
     else:
-        reason, choice = f"{len(found):,} sessions here", f"choose one with --session: {_listed(found)}"
-    raise Failure(reason, remedy=choice, code=ExitCode.USAGE)
+        reason, shown = f"{len(found):,} sessions here", found
+    from agentsim.report.screen.sessions_page import write_choice
+
+    write_choice(shown)
+    raise Failure(reason, remedy="choose one with --session and the beginning of its id", code=ExitCode.USAGE)
 
 
 def all_problems(sessions: Iterable[Session], problems: Iterable[Problem]) -> list[Problem]:
@@ -82,9 +82,3 @@ def tell_skips(
     tell_problems(found, [session.accounting for session in sessions], listed_by=listed_by)
     skipped = any(not problem.note for problem in found) or any(session.accounting.skipped for session in sessions)
     return ExitCode.UNREADABLE if strict and skipped else ExitCode.OK
-
-
-def _listed(sessions: Sequence[Session]) -> str:
-    largest = sorted(sessions, key=lambda session: (-len(session.requests), session.id))
-    listed = ", ".join(f"{session.id} ({len(session.requests):,})" for session in largest[:MOST_LISTED])
-    return listed + (f" and {len(sessions) - MOST_LISTED:,} more" if len(sessions) > MOST_LISTED else "")

@@ -1,13 +1,13 @@
-"""A summary by day, week, month, model, project, harness or version: each request placed by its own time.
+"""A summary by day, model, project, branch, agent and so on: each request placed by its own time.
 
 Sessions are read and judged whole, as a replay does, so that a request's verdict does not depend on the days asked for.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Literal, get_args
 
 import msgspec
@@ -18,12 +18,14 @@ from agentsim.core.sums import known
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose import diagnose
 from agentsim.traces.format_registry import read
+from agentsim.traces.session_names import names_of, project_of
 
-By = Literal["day", "week", "month", "model", "project", "harness", "version"]
+By = Literal["day", "week", "month", "model", "project", "harness", "version", "branch", "agent"]
 GROUPED_BY: tuple[By, ...] = get_args(By)
 """What a summary can be grouped by."""
 
 _BY_TIME = ("day", "week", "month")
+_MOST_META = 1 << 16
 
 
 class GroupSums(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,10 +47,21 @@ class GroupSums(msgspec.Struct, frozen=True, kw_only=True):
     lost_cost: int | None
 
 
+class CauseChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What one cause lost in the days asked for, and in as many days before; picodollars, of what has a price."""
+
+    cause: str
+    misses: int
+    misses_before: int
+    lost_cost: int
+    lost_cost_before: int
+
+
 class GroupedSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Groups that add up to ``total``. ``undated`` requests have no date and are left out where days were asked for.
 
-    ``since`` and ``until`` are days in UTC, both within.
+    ``since`` and ``until`` are days in UTC, both within. ``before`` are the sums of as many days before ``since``, and
+    ``causes`` what each cause lost now and then, the one that grew most first; both only where ``since`` was given.
     """
 
     by: By | None
@@ -59,6 +72,9 @@ class GroupedSummary(msgspec.Struct, frozen=True, kw_only=True):
     undated: int
     accountings: tuple[Accounting, ...]
     problems: tuple[Problem, ...]
+    days: int | None = None
+    before: GroupSums | None = None
+    causes: tuple[CauseChange, ...] = ()
 
 
 def first_day(text: str, today: date) -> date:
@@ -69,13 +85,25 @@ def first_day(text: str, today: date) -> date:
 
 
 def summarise_groups(
-    paths: Sequence[str], *, by: By | None = None, since: date | None = None, until: date | None = None
+    paths: Sequence[str],
+    *,
+    by: By | None = None,
+    since: date | None = None,
+    until: date | None = None,
+    today: date | None = None,
 ) -> GroupedSummary:
-    """Sum up the sessions at or under the paths by group, each request once. Raises OSError for unreadable input."""
+    """Sum up the sessions at or under the paths by group, each request once. Raises OSError for unreadable input.
+
+    ``today`` is the last day where ``until`` is not given: with ``since`` it tells how many days there are to compare
+    with as many before.
+    """
     least = start_of(since) if since is not None else None
     end = start_of(until) + DAY if until is not None else None
+    last = until if until is not None else today
+    days = (last - since).days + 1 if since is not None and last is not None and last >= since else None
+    earliest = least - days * DAY if least is not None and days is not None else None
     sums: dict[str | None, _Adding] = {}
-    whole = _Adding()
+    whole, before = _Adding(), _Adding()
     undated = 0
     problems: list[Problem] = []
     accountings: list[Accounting] = []
@@ -91,6 +119,8 @@ def summarise_groups(
                 if time is None:
                     undated += 1
                     continue
+                if earliest is not None and least is not None and earliest <= time < least:
+                    before.add(request, row, verdict)
                 if (least is not None and time < least) or (end is not None and time >= end):
                     continue
             whole.add(request, row, verdict)
@@ -110,7 +140,24 @@ def summarise_groups(
         undated=undated,
         accountings=tuple(accountings),
         problems=tuple(problems),
+        days=days,
+        before=before.named(None) if days is not None else None,
+        causes=_changes(whole, before) if days is not None else (),
     )
+
+
+def _changes(now: _Adding, before: _Adding) -> tuple[CauseChange, ...]:
+    changes = [
+        CauseChange(
+            cause=cause,
+            misses=now.causes.get(cause, (0, 0))[0],
+            misses_before=before.causes.get(cause, (0, 0))[0],
+            lost_cost=now.causes.get(cause, (0, 0))[1],
+            lost_cost_before=before.causes.get(cause, (0, 0))[1],
+        )
+        for cause in now.causes.keys() | before.causes.keys()
+    ]
+    return tuple(sorted(changes, key=lambda one: (one.lost_cost_before - one.lost_cost, one.cause)))
 
 
 def time_of(request: Request) -> int | None:
@@ -129,7 +176,9 @@ def _name(by: By, session: Session, request: Request, time: int | None) -> str |
     if by == "version":
         version = request.harness_version
         return " ".join(part for part in (session.harness, version) if part) if version else None
-    return _project(session)
+    if by == "branch":
+        return names_of(session).branch
+    return _agent(request) if by == "agent" else project_of(session)
 
 
 def _period(by: By, time: int | None) -> str | None:
@@ -144,14 +193,22 @@ def _period(by: By, time: int | None) -> str | None:
     return day.isoformat() if by == "day" else f"{day:%Y-%m}"
 
 
-def _project(session: Session) -> str | None:
-    """The folder of its log, above those that a harness makes for parts of a session; that of a day is no project."""
-    folder = os.path.dirname(session.files[0]) if session.files else ""
-    while name := os.path.basename(folder):
-        if name not in ("subagents", "workflows", session.id) and not name.startswith("wf_"):
-            return None if name.isdecimal() else name
-        folder = os.path.dirname(folder)
-    return None
+@lru_cache(1024)
+def _kind_of_agent(file: str) -> str | None:
+    """What kind of agent wrote a log of Claude Code's subagents: a file beside it tells."""
+    try:
+        with open(file.removesuffix(".jsonl") + ".meta.json", "rb") as meta:
+            told = msgspec.json.decode(meta.read(_MOST_META))
+    except (OSError, msgspec.MsgspecError):
+        return None
+    kind = told.get("agentType") if isinstance(told, dict) else None
+    return kind if isinstance(kind, str) and kind else None
+
+
+def _agent(request: Request) -> str:
+    """Who sent a request: the kind of agent, where it is told; else what the request was for."""
+    kind = _kind_of_agent(request.source.file) if request.source is not None and request.purpose == "subagent" else None
+    return kind or request.purpose
 
 
 class _Adding:
@@ -161,6 +218,7 @@ class _Adding:
         self.requests = self.input = self.read = self.cost = self.unpriced = self.bare = 0
         self.misses = self.lost_tokens = self.lost_cost = self.unpriced_misses = 0
         self.with_input = self.with_read = 0
+        self.causes: dict[str, tuple[int, int]] = {}
 
     def add(self, request: Request, row: Row, verdict: Verdict) -> None:
         """Add a request, by the rules of a plain summary: without counters it is counted and adds nothing else."""
@@ -181,6 +239,9 @@ class _Adding:
             self.lost_tokens += verdict.lost
             self.lost_cost += verdict.lost_cost or 0
             self.unpriced_misses += verdict.lost_cost is None
+            cause = verdict.cause or "AS902"
+            count, cost = self.causes.get(cause, (0, 0))
+            self.causes[cause] = (count + 1, cost + (verdict.lost_cost or 0))
 
     def named(self, name: str | None) -> GroupSums:
         """The sums as a record: what no request tells of is not known."""

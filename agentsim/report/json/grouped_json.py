@@ -20,6 +20,17 @@ def grouped_document(summary: GroupedSummary) -> Document:
         "until": summary.until.isoformat() if summary.until is not None else None,
         "groups": [_group(group) for group in summary.groups],
         "total": _group(summary.total),
+        "before": _group(summary.before) if summary.before is not None else None,
+        "causes": [
+            {
+                "cause": one.cause,
+                "misses": one.misses,
+                "misses_before": one.misses_before,
+                "lost_cost": exact(one.lost_cost, DOLLAR_DIGITS),
+                "lost_cost_before": exact(one.lost_cost_before, DOLLAR_DIGITS),
+            }
+            for one in summary.causes
+        ],
         "undated": summary.undated,
         "problems": problem_documents(summary.problems),
     }

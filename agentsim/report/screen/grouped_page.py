@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from agentsim.report import figures
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import TableColumn, write_table
+from agentsim.report.verdict_words import cause_title
 
 if TYPE_CHECKING:
     from agentsim.fleet.summary.grouped import GroupedSummary, GroupSums
@@ -48,5 +49,40 @@ def write_groups(paper: Paper, summary: GroupedSummary) -> None:
         first = f" from {summary.since}" if summary.since is not None else ""
         words += f" Only requests{first}{f' until {summary.until}' if summary.until is not None else ''}."
     paper.paragraph((words, Style.FAINT))
+    _against(paper, summary)
     if summary.undated:
         paper.paragraph((f"Without a date, and left out: {figures.plural(summary.undated, 'request')}", Style.WARN))
+
+
+def _against(paper: Paper, summary: GroupedSummary) -> None:
+    """What changed against the time before, and which cause grew most."""
+    before, now = summary.before, summary.total
+    if before is None or summary.days is None:
+        return
+    paper.line()
+    paper.line((f"Against the {figures.plural(summary.days, 'day')} before", Style.STRONG))
+    if not before.requests:
+        paper.line("  No requests then.")
+        return
+    rows: list[list[Span]] = [["requests", figures.count(before.requests), figures.count(now.requests), ""]]
+    rows += [
+        [name, _money(then), _money(later), _more(then, later)]
+        for name, then, later in (("cost", before.cost, now.cost), ("lost", before.lost_cost, now.lost_cost))
+    ]
+    columns = (TableColumn("", "<", 9), TableColumn("before"), TableColumn("now"), TableColumn("change"))
+    write_table(paper, columns, rows, indent=2)
+    grown = summary.causes[0] if summary.causes else None
+    if grown is not None and grown.lost_cost > grown.lost_cost_before:
+        text = f"{grown.cause} {cause_title(grown.cause)}: {_money(grown.lost_cost_before)} then, "
+        text += f"{_money(grown.lost_cost)} now."
+        paper.paragraph(("Grew most: ", Style.STRONG), text, first=["  "], rest=["  "])
+
+
+def _money(pico: int | None) -> str:
+    return figures.UNKNOWN if pico is None else figures.money(pico)
+
+
+def _more(before: int | None, now: int | None) -> str:
+    if before is None or now is None:
+        return figures.UNKNOWN
+    return ("+" if now >= before else "-") + figures.money(abs(now - before))

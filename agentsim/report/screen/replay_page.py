@@ -14,6 +14,7 @@ from agentsim.report.screen.never_read_line import write_in_vain
 from agentsim.report.screen.uncached_line import write_uncached
 from agentsim.report.table import TableColumn, TableLayout
 from agentsim.report.verdict_words import EVENTS, KINDS, advice_on, cause_title, headline, lane_names, where
+from agentsim.traces.session_names import names_of
 
 if TYPE_CHECKING:
     from agentsim.diagnose import Diagnosis
@@ -53,7 +54,7 @@ def write_replay(
     Totals are those of the whole session whatever is left out. ``content`` shows the words around a difference.
     """
     session = diagnosis.session
-    _heading(paper, session)
+    _heading(paper, session, content)
     table = _Rows(paper, diagnosis, lane, row)
     shown = table.show(rows, content)
     if shown == 0:
@@ -214,7 +215,8 @@ def bar(row: Row) -> str:
     return "".join(glyph * max(cells[i], 0) for i, glyph in enumerate("█▒░"))
 
 
-def _heading(paper: Paper, session: Session) -> None:
+def _heading(paper: Paper, session: Session, content: bool) -> None:
+    names = names_of(session)
     lanes = len(session.lanes)
     models: dict[str, None] = dict.fromkeys(request.model for request in session.requests)
     parts = [session.format, _COMPLETENESS[session.completeness], figures.plural(lanes, "lane")]
@@ -222,8 +224,11 @@ def _heading(paper: Paper, session: Session) -> None:
         parts.insert(1, session.harness)
     starts = [request.start for request in session.requests if request.start is not None]
     when = figures.day(min(starts)) if starts else ""
-    facts = "".join(f" · {part}" for part in [when, *parts, *models] if part and part != figures.UNKNOWN)
+    facts = "".join(f" · {part}" for part in [names.place, when, *parts, *models] if part and part != figures.UNKNOWN)
     paper.paragraph(("Session ", Style.STRONG), (session.id, Style.STRONG), facts)
+    words = session.title or names.title or names.first_words
+    if content and words:
+        paper.paragraph((words, Style.FAINT))
     paper.line()
 
 

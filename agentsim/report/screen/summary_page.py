@@ -11,6 +11,7 @@ from agentsim.report.losses import write_losses
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.screen.advice_page import write_advice
 from agentsim.report.table import TableColumn, write_table
+from agentsim.traces.session_names import look_up
 
 if TYPE_CHECKING:
     from agentsim.fleet.summary import MissLine, SessionLine, Summary
@@ -44,9 +45,15 @@ MISS_COLUMNS = (
 
 
 def write_summary(
-    paper: Paper, summary: Summary, advice: SettingAdvice | None = None, paths: Sequence[str] = ()
+    paper: Paper,
+    summary: Summary,
+    advice: SettingAdvice | None = None,
+    paths: Sequence[str] = (),
+    *,
+    content: bool = False,
 ) -> None:
-    """Write a summary, and below it what to set, where that was simulated; ``paths`` are those that were read.
+    """Write a summary, and below it what to set, where that was simulated; ``paths`` are those that were read, and
+    ``content`` shows the first words of the sessions that lost most.
 
     Money that cannot be known is counted beside the sums and never added as nothing.
     """
@@ -58,7 +65,7 @@ def write_summary(
     _formats(paper, summary)
     write_losses(paper, summary.losses, summary.cost or 0)
     _half(paper, summary)
-    _worst_sessions(paper, [line for line in summary.worst_sessions if line.lost_cost or line.misses])
+    _worst_sessions(paper, [line for line in summary.worst_sessions if line.lost_cost or line.misses], content)
     _worst_misses(paper, summary.worst_misses)
     _unpriced(paper, summary)
     _accounting(paper, summary)
@@ -159,7 +166,7 @@ def _half(paper: Paper, summary: Summary) -> None:
     )
 
 
-def _worst_sessions(paper: Paper, lines: Sequence[SessionLine]) -> None:
+def _worst_sessions(paper: Paper, lines: Sequence[SessionLine], content: bool) -> None:
     if not lines:
         return
     paper.line()
@@ -179,6 +186,11 @@ def _worst_sessions(paper: Paper, lines: Sequence[SessionLine]) -> None:
         for line in lines
     ]
     write_table(paper, SESSION_COLUMNS, rows, indent=2)
+    for line in lines if content else ():
+        names = look_up(line.files, line.session)
+        words = " · ".join(part for part in (names.title, names.first_words) if part)
+        if words:
+            paper.paragraph((f"{line.session[:8]}  ", Style.FAINT), words, first=["  "], rest=["            "])
 
 
 def _worst_misses(paper: Paper, misses: Sequence[MissLine]) -> None:

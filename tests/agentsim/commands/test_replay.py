@@ -63,7 +63,9 @@ def test_one_session_of_several_must_be_chosen(tmp_path: Path, capsys: pytest.Ca
         claude_code_log(tmp_path, f"{name}.jsonl", name)
     assert main(["replay", str(tmp_path)]) == ExitCode.USAGE
     err = capsys.readouterr().err
-    assert "2 sessions here; choose one with --session: aaaa-1 (3), bbbb-2 (3)" in err
+    assert "2 sessions here; choose one with --session and the beginning of its id" in err
+    _, _, *listed = (line.split()[0] for line in err.splitlines()[:4])
+    assert sorted(listed) == [first, second]
     assert main(["replay", str(tmp_path), "--session", "bb"]) == ExitCode.OK
     assert "Session bbbb-2" in capsys.readouterr().out
     assert main(["replay", str(tmp_path), "--session", "c"]) == ExitCode.USAGE

@@ -13,6 +13,7 @@ from agentsim.fleet.summary import summarise
 from agentsim.fleet.summary.grouped import GROUPED_BY, By, GroupSums, first_day, summarise_groups, time_of
 from agentsim.report.exits import ExitCode
 from agentsim.traces.format_registry import read
+from agentsim.traces.samples.claude_log import ClaudeLog
 
 SAMPLES = Path(agentsim.traces.samples.__file__).parent
 LOG = str(SAMPLES / "claude-code.jsonl")
@@ -72,6 +73,56 @@ def test_what_is_not_known_is_not_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     assert (group.input, group.read, group.cost, group.lost_cost) == (None, None, None, None)
     left_out = summarise_groups(["x"], since=date(2026, 1, 1))
     assert (left_out.undated, left_out.total.requests) == (1, 0)
+
+
+def judged_at(day: date, usage: Usage, id: str) -> Session:
+    request = Request(
+        id=id, lane="main", model="claude-opus-4-5", start=None, end=start_of(day), usage=usage, provider="anthropic"
+    )
+    return Session(id=id, format="pairs", completeness="usage", lanes=(), requests=(request,))
+
+
+def test_days_are_compared_with_as_many_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    days = [date(2026, 3, number) for number in (1, 2, 3, 4, 5)]
+    sessions = [judged_at(day, Usage(fresh=1000 * number), f"s{number}") for number, day in enumerate(days, 1)]
+    monkeypatch.setattr("agentsim.fleet.summary.grouped.read", lambda paths, problems: iter(sessions))
+    found = summarise_groups(["x"], since=days[3], today=days[4])
+    assert found.days == 2
+    assert found.before is not None
+    # Days 4 and 5 against days 2 and 3; day 1 lies before both.
+    assert (found.total.input, found.before.input) == (9000, 5000)
+    assert summarise_groups(["x"], since=days[3], until=days[3]).days == 1
+    open_end = summarise_groups(["x"], since=days[3])
+    assert (open_end.days, open_end.before) == (None, None)
+    assert summarise_groups(["x"], until=days[3], today=days[4]).before is None
+
+
+def test_the_cause_that_grew_stands_first(shared_data: Path) -> None:
+    found = summarise_groups([str(shared_data / "claude-code")], since=date(2026, 7, 20), until=date(2026, 7, 31))
+    growth = [one.lost_cost - one.lost_cost_before for one in found.causes]
+    assert growth == sorted(growth, reverse=True)
+    assert sum(one.lost_cost for one in found.causes) == found.total.lost_cost
+    assert found.before is not None
+    assert sum(one.lost_cost_before for one in found.causes) == found.before.lost_cost
+    assert sum(one.misses for one in found.causes) == found.total.misses
+
+
+def test_the_kind_of_an_agent_stands_beside_its_log(tmp_path: Path) -> None:
+    folder = tmp_path / "s1" / "subagents"
+    folder.mkdir(parents=True)
+    log = ClaudeLog("s1")
+    log.user("Begin.")
+    log.call(0, 20_000)
+    log.save(tmp_path / "s1.jsonl")
+    agent = ClaudeLog("s1")
+    agent.user("Look.")
+    agent.call(0, 10_000, id="msg_agent")
+    text = agent.save(folder / "agent-a1.jsonl").read_text()
+    told = text.replace('"isSidechain":false', '"isSidechain":true,"agentId":"a1"')
+    (folder / "agent-a1.jsonl").write_text(told)
+    (folder / "agent-a1.meta.json").write_text('{"agentType": "Explore"}')
+    names = {group.name for group in summarise_groups([str(tmp_path)], by="agent").groups}
+    assert names == {"main", "Explore"}
 
 
 def test_the_last_days() -> None:

@@ -15,12 +15,13 @@ from agentsim.report.exits import ExitCode, Failure
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from agentsim.core.session import Problem
+    from agentsim.core.session import Problem, Session
 
 EXAMPLES = (
     ("agentsim compare session.jsonl", "What other lifetimes, markers and timing would have saved."),
     ("agentsim compare session.jsonl --all --combine", "Every policy, and the best of them together."),
     ("agentsim compare session.jsonl --policy ttl-1h --policy keep-alive:most=3", "Only these."),
+    ("agentsim compare session.jsonl --sweep compact", "At how many tokens to compact: the curve."),
     ("agentsim compare ~/.claude/projects --all --csv > policies.csv", "All sessions, for a spreadsheet."),
 )
 
@@ -45,6 +46,11 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 )
 @click.option("--all", "every", is_flag=True, help="Try also policies under which the model is shown something else.")
 @click.option("--combine", is_flag=True, help="Find the best compatible policies, and what each adds to the others.")
+@click.option(
+    "--sweep",
+    type=click.Choice(["compact", "keep-alive"]),
+    help="Try one setting at many values, the same for every session, and show the curve.",
+)
 @click.option("--session", "session_id", metavar="ID", help="Only this session: the beginning of its id.")
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV, one record a policy.")
@@ -55,6 +61,7 @@ def command(
     specs: tuple[str, ...],
     every: bool,
     combine: bool,
+    sweep: str | None,
     session_id: str | None,
     as_json: bool,
     as_csv: bool,
@@ -77,11 +84,19 @@ def command(
 
     if as_json and as_csv:
         raise Failure("--json and --csv exclude each other", remedy="choose one", code=ExitCode.USAGE)
+    if sweep is not None and (specs or every or combine or as_csv):
+        raise Failure(
+            "--sweep tries one setting alone", remedy="give it only --session and --json", code=ExitCode.USAGE
+        )
     named, others = named_and_others(specs, every)
     problems: list[Problem] = []
     sessions = read_sessions(paths, problems)
     if session_id is not None:
         sessions = [choose_session(sessions, session_id)]
+    if sweep is not None:
+        found = _swept(sessions, sweep, as_json)
+        skips = tell_skips(sessions, problems, strict)
+        return skips if skips is not ExitCode.OK else found
     try:
         with ProgressBar("comparing") as progress:
             comparison = compare(sessions, named, also=others, combine=combine, progress=progress)
@@ -108,3 +123,36 @@ def command(
     if skips is not ExitCode.OK:
         return skips
     return ExitCode.OK if comparison.withheld is None else ExitCode.FINDINGS
+
+
+def _swept(sessions: list[Session], name: str, as_json: bool) -> ExitCode:
+    """Write the curve of one setting."""
+    from agentsim.report.paper import Paper
+    from agentsim.report.progress import ProgressBar
+    from agentsim.whatif.comparison import CannotSimulate, nothing_simulated
+    from agentsim.whatif.setting_sweeps import sweep
+
+    try:
+        with ProgressBar("comparing") as progress:
+            curve = sweep(sessions, name, progress=progress)
+    except CannotSimulate as error:
+        from agentsim.report.screen.comparison_page import write_comparison
+
+        if as_json:
+            from agentsim.report.json.canonical_json import write_document
+            from agentsim.report.json.comparison_json import comparison_document
+
+            write_document(sys.stdout, comparison_document(nothing_simulated(error)))
+        else:
+            write_comparison(Paper.on(sys.stdout), nothing_simulated(error))
+        return ExitCode.FINDINGS
+    if as_json:
+        from agentsim.report.json.canonical_json import write_document
+        from agentsim.report.json.comparison_json import sweep_document
+
+        write_document(sys.stdout, sweep_document(curve))
+    else:
+        from agentsim.report.screen.sweep_page import write_sweep
+
+        write_sweep(Paper.on(sys.stdout), curve)
+    return ExitCode.OK if curve.comparison.withheld is None else ExitCode.FINDINGS

@@ -177,6 +177,7 @@ class _Trial:
 
     def alone(self, policy: Policy) -> Outcome | NotTried:
         """All sessions under one policy, or why it was not tried."""
+        policy = policy.fitted([case.session for case in self._cases])
         reasons = [policy.applies(case.session) for case in self._cases]
         if all(reason is not None for reason in reasons):
             return NotTried(name=policy.spec, reason=reasons[0] or "")

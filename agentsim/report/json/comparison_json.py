@@ -12,6 +12,7 @@ from agentsim.report.json.canonical_json import DOLLAR_DIGITS, TOKEN_DIGITS, Doc
 if TYPE_CHECKING:
     from agentsim.whatif.comparison import CombinationStep, Comparison, NotTried
     from agentsim.whatif.policies import Policy
+    from agentsim.whatif.setting_sweeps import SettingSweep
 
 
 def comparison_document(comparison: Comparison) -> Document:
@@ -48,6 +49,29 @@ def comparison_document(comparison: Comparison) -> Document:
         },
         "not_tried": _left(comparison.not_tried),
         "left_out": _left(comparison.left_out),
+    }
+
+
+def sweep_document(sweep: SettingSweep) -> Document:
+    """The comparison that a curve comes from, and its points in order of their values."""
+    best = sweep.best
+    return {
+        **comparison_document(sweep.comparison),
+        "sweep": sweep.name,
+        "best": None if best is None else best.value,
+        "points": [
+            {
+                "value": point.value,
+                "setting": point.setting,
+                "cost": exact(point.cost, DOLLAR_DIGITS),
+                "saving": exact(point.saving, DOLLAR_DIGITS),
+                "saving_input_equivalents": exact(point.equivalents, TOKEN_DIGITS),
+                "sessions_changed": point.changed,
+                "requests_added": point.added,
+                "not_tried": point.reason,
+            }
+            for point in sweep.points
+        ],
     }
 
 

@@ -47,7 +47,7 @@ def write_comparison(paper: Paper, comparison: Comparison) -> None:
         paper.paragraph((f"No money is named: {comparison.withheld}.", Style.BAD))
         _left(paper, "Sessions left out", comparison.left_out)
         return
-    _calibration(paper, comparison)
+    write_trust(paper, comparison)
     paper.line()
     same = [outcome for outcome in comparison.outcomes if outcome.policy.changes is None]
     other = [outcome for outcome in comparison.outcomes if outcome.policy.changes is not None]
@@ -76,7 +76,8 @@ def harness_key(name: str | None) -> str:
     return "pi" if words in ("pi", "pi-mono") else "own-code"
 
 
-def _calibration(paper: Paper, comparison: Comparison) -> None:
+def write_trust(paper: Paper, comparison: Comparison) -> None:
+    """Write how far a comparison can be trusted; where money is withheld, why."""
     calibration: Calibration = comparison.calibration
     paper.paragraph(
         (figures.plural(comparison.sessions, "session"), Style.STRONG),

@@ -7,7 +7,7 @@ the same is the policy's condition, in words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, NoReturn, get_args, get_origin, get_type_hints
 
@@ -86,6 +86,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     def resolved(self, session: Session) -> Policy:
         """The policy with what it would look for in a session already found: the same outcome, ready to be named."""
+        return self
+
+    def fitted(self, sessions: Sequence[Session]) -> Policy:
+        """The policy with the one number that it finds in all these sessions together, where it has one to find."""
         return self
 
     def wants(self, request: Request) -> bool:

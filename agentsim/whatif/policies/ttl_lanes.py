@@ -43,6 +43,8 @@ class TtlLanes(Policy, frozen=True, kw_only=True):
             return "there are no subagents"
         if (other := other_lifetimes(session)) is not None:
             return other
+        if self.name != "ttl-lanes" and all(request.purpose == "main" for request in touched):
+            return "there are no subagents: ttl-5m and ttl-1h are the same"
         if all(self._changed(request) is request for request in touched):
             return "every marker has that lifetime already"
         return None
@@ -58,3 +60,38 @@ class TtlLanes(Policy, frozen=True, kw_only=True):
         if seconds is None or not self.wants(request) or all(marker.ttl == seconds for marker in markers):
             return request
         return changed(request, request.prompt.with_breakpoints([Breakpoint(m.position, seconds) for m in markers]))
+
+
+class TtlMainHour(TtlLanes, frozen=True, kw_only=True):
+    """The main conversation is paused by a person, its children are not."""
+
+    name: ClassVar[str] = "ttl-main-1h"
+    summary: ClassVar[str] = "One hour for the main lane, whose pauses are a person's, five minutes for all others."
+    how: ClassVar[dict[str, str]] = {
+        "claude-code": 'Set promptCacheTtl to "1h" and subagentPromptCacheTtl to "5m".',
+        "pi": "Set the cache retention to long, and start child sessions with a short one.",
+        "own-code": "Pass the lifetime of cache_control by kind of request.",
+    }
+
+    main: Lifetime = "1h"
+    """Lifetime of what main lanes write: as-is, 5m or 1h."""
+    children: Lifetime = "5m"
+    """Lifetime of what all other lanes write: as-is, 5m or 1h."""
+
+
+class TtlChildrenHour(TtlLanes, frozen=True, kw_only=True):
+    """Children that wait long for their tools, under a main conversation that nobody pauses."""
+
+    name: ClassVar[str] = "ttl-children-1h"
+    summary: ClassVar[str] = "Five minutes for the main lane, one hour for all others, whose tools are slow."
+    assumes: ClassVar[str] = "Requests come when they came; nothing else keeps the main lane's entries alive."
+    how: ClassVar[dict[str, str]] = {
+        "claude-code": 'Set promptCacheTtl to "5m" and subagentPromptCacheTtl to "1h".',
+        "pi": "Set the cache retention to short, and start child sessions with a long one.",
+        "own-code": "Pass the lifetime of cache_control by kind of request.",
+    }
+
+    main: Lifetime = "5m"
+    """Lifetime of what main lanes write: as-is, 5m or 1h."""
+    children: Lifetime = "1h"
+    """Lifetime of what all other lanes write: as-is, 5m or 1h."""

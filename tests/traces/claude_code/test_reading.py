@@ -311,3 +311,29 @@ def test_real_logs_account_for_every_row(shared_data: Path) -> None:
     assert sum(r.counted for session in sessions for r in session.requests) == 1726
     fork = next(session for session in sessions if session.id.startswith("6b6f4218"))
     assert (len(fork.requests), sum(r.counted for r in fork.requests)) == (610, 360)
+
+
+def test_a_compaction_tells_who_asked_for_it(tmp_path: Path) -> None:
+    log = ClaudeLog("one", model="claude-sonnet-4-5")
+    log.user()
+    log.call(0, 50_000)
+    path = log.save(tmp_path / "one.jsonl")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    last = lines[-1]
+    boundary = {
+        "type": "system",
+        "subtype": "compact_boundary",
+        "uuid": "b",
+        "parentUuid": None,
+        "logicalParentUuid": last["uuid"],
+        "sessionId": last["sessionId"],
+        "timestamp": last["timestamp"],
+        "compactMetadata": {"trigger": "manual", "preTokens": 50_000},
+    }
+    after = {**last, "uuid": "a", "parentUuid": "b", "requestId": "req-after"}
+    after["message"] = {**last["message"], "id": "msg-after"}
+    path.write_text("\n".join(json.dumps(line) for line in [*lines, boundary, after]) + "\n")
+    (session,) = read_sessions([str(path)])
+    assert [(event.kind, event.detail) for event in session.events if event.kind == "compaction"] == [
+        ("compaction", "manual")
+    ]

@@ -76,6 +76,12 @@ class Attachment(msgspec.Struct, gc=False):
     type: str | None = None
 
 
+class CompactMetadata(msgspec.Struct, gc=False):
+    """``compactMetadata`` of a compaction: who asked for it (``auto`` or ``manual``)."""
+
+    trigger: str | None = None
+
+
 class Node(msgspec.Struct, gc=False):
     """A line as a node of the conversation's tree."""
 
@@ -93,6 +99,7 @@ class Node(msgspec.Struct, gc=False):
     isCompactSummary: bool | None = None
     message: NodeMessage | None = None
     attachment: Attachment | None = None
+    compactMetadata: CompactMetadata | None = None
 
 
 SYNTHETIC_MODEL = "<synthetic>"

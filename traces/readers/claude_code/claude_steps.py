@@ -142,7 +142,8 @@ class Tree:
                 elif not node.isMeta and _is_typed(node):
                     kind = "prompt_submitted"
             if kind is not None:
-                step.events.append((kind, node.timestamp, None))
+                told = node.compactMetadata
+                step.events.append((kind, node.timestamp, told.trigger if told is not None else None))
             sent = node.type in ("user", "attachment") and node.timestamp is not None
             if sent and (step.start is None or (node.timestamp or "") > step.start):
                 step.start = node.timestamp

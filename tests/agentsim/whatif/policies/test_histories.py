@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from agentsim.core.prompt import Block
-from agentsim.core.session import Session
+from agentsim.core.session import Event, Session
 from agentsim.whatif.policies import parse
+from agentsim.whatif.policies.summary_policy import KEPT, OTHERS_KEPT, kept_after
 from tests.agentsim.whatif.policies.small import MINUTE, block, request, saves, session, split, tool, under
 
 TOOL = tool("read", 1_200)
@@ -98,7 +100,9 @@ def long_session(turns: int, gap: float = 60, size: int = 10_000, **more) -> Ses
 
 
 def test_compacting_earlier() -> None:
-    given = under(long_session(6), "compact-earlier:at=40000,summary_tokens=2000,instruction_tokens=300")
+    given = under(
+        long_session(6), "compact-earlier:at=40000,summary_tokens=2000,instruction_tokens=300,reread_tokens=0"
+    )
     # r3 has 43,000 tokens: the summary is asked for before r4, which holds head, summary, and its own 10,000.
     assert split(given) == [
         ("r0", 13_000, 0, 0),
@@ -116,14 +120,61 @@ def test_compacting_earlier() -> None:
 
 
 def test_short_histories_are_not_worth_a_summary() -> None:
-    assert parse("compact-earlier:at=13000").applies(long_session(1)) == "no history grows that long"
-    # 11,900 tokens of history are less than four summaries of 3,000.
-    assert parse("compact-earlier:at=1000").applies(long_session(2, size=5_900)) == "no history grows that long"
+    assert parse("compact-earlier:at=13000").applies(long_session(1)) == "no history grows beyond 13,000 tokens"
+    two = long_session(2, size=5_900)  # 5,900 tokens of history before the second request
+    reason = "no history grows beyond 1,000 tokens"
+    assert parse("compact-earlier:at=1000,summary_tokens=2951").applies(two) == reason
+    assert parse("compact-earlier:at=1000,summary_tokens=2950").applies(two) is None
+
+
+def test_what_is_read_again_comes_back_in_requests_of_its_own() -> None:
+    spec = "compact-earlier:at=40000,summary_tokens=2000,instruction_tokens=300,reread_tokens=1000,reread_requests=3"
+    given = under(long_session(6), spec)
+    assert split(given)[5:] == [
+        ("r4/again-1", 2_333, 3_000, 0),
+        ("r4/again-2", 333, 5_333, 0),
+        ("r4/again-3", 334, 5_666, 0),
+        ("r4", 10_000, 6_000, 0),
+        ("r5", 10_000, 16_000, 0),
+    ]
+
+
+def test_a_recorded_compaction_that_a_shorter_history_would_not_have_had_is_undone() -> None:
+    spec = "compact-earlier:at=50000,summary_tokens=2000,instruction_tokens=300,reread_tokens=0"
+    # r5 has 63,000 tokens in the log, and 25,000 once r4's 53,000 became 2,000: it is not compacted at r6 as well.
+    assert split(under(compacted_at(6), spec))[4:] == [
+        ("r4", 10_000, 43_000, 0),
+        ("r4/summary", 0, 53_000, 300),
+        ("r5", 12_000, 3_000, 0),
+        ("r6", 10_000, 15_000, 0),
+        ("r7", 10_000, 25_000, 0),
+        ("r8", 10_000, 35_000, 0),
+        ("r9", 10_000, 45_000, 0),
+    ]
+
+
+def test_a_compaction_that_a_person_asked_for_stays() -> None:
+    asked = Event(kind="compaction", time=None, lane="main", before="r6", detail="manual")
+    given = msgspec.structs.replace(compacted_at(6), events=(asked,))
+    spec = "compact-earlier:at=50000,summary_tokens=2000,instruction_tokens=300,reread_tokens=0"
+    assert split(under(given, spec))[6:9] == [("r5", 12_000, 3_000, 0), ("sum", 30_500, 0, 0), ("r6", 12_000, 3_000, 0)]
+
+
+def test_a_recorded_compaction_below_the_limit_stays() -> None:
+    assert parse("compact-earlier:at=63000").applies(compacted_at(6)) == "no history grows beyond 63,000 tokens"
+    kept = under(compacted_at(6), "compact-earlier:at=42000,summary_tokens=2000,reread_tokens=0")
+    assert [r.id for r in kept.requests if r.id.endswith("/summary")] == ["r3/summary", "r7/summary"]
+
+
+def test_what_is_kept_is_measured_in_the_session_or_taken_from_its_harness() -> None:
+    assert kept_after(compacted_at(6)) == 12_000
+    assert kept_after(long_session(3)) == OTHERS_KEPT
+    assert kept_after(msgspec.structs.replace(long_session(3), harness="codex")) == KEPT["codex"]
 
 
 def test_compacting_before_a_pause() -> None:
     long = long_session(2, gap=20 * MINUTE, size=150_000)
-    given = under(long, "compact-before-expiry:summary_tokens=2000,instruction_tokens=300")
+    given = under(long, "compact-before-expiry:summary_tokens=2000,instruction_tokens=300,reread_tokens=0")
     assert split(given) == [
         ("r0", 153_000, 0, 0),
         ("r0/summary", 0, 153_000, 300),
@@ -152,7 +203,7 @@ def compacted_at(turn: int) -> Session:
 def test_compacting_later() -> None:
     given = compacted_at(6)
     assert split(given)[6:8] == [("sum", 30_500, 0, 0), ("r6", 12_000, 3_000, 0)]
-    later = under(given, "compact-later:at=80000,summary_tokens=2000,instruction_tokens=300")
+    later = under(given, "compact-later:at=80000,summary_tokens=2000,instruction_tokens=300,reread_tokens=0")
     # r7 has 83,000 tokens by then.
     assert split(later)[5:] == [
         ("r5", 10_000, 53_000, 0),

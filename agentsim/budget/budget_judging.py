@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 import msgspec
 
+from agentsim.budget.baseline_entries import Baseline, BaselineEntries
 from agentsim.budget.budget_gate import Blame, Gate, GateMiss, JudgedTrace, Result, dearest_first, worst_first
 from agentsim.budget.budget_limits import Budget, Limit, fits
 from agentsim.budget.file_globs import pattern, relative_path
@@ -18,9 +19,6 @@ from agentsim.core.session import Problem
 from agentsim.diagnose import diagnose
 from agentsim.diagnose.harness_settings import settings_of
 from agentsim.diagnose.never_read import CODE as NEVER_READ
-
-Baseline = Mapping[str, "Measures | None"]
-"""Measures by the key of a session. ``None`` stands for an entry that cannot be used."""
 
 
 def judge(
@@ -59,9 +57,18 @@ def judge(
     count = Counter(trace.path for trace in traces)
     for name, own in applies.items():
         applies[name] = [msgspec.structs.replace(trace, alone=count[trace.path] == 1) for trace in own]
-    results = [result for budget in budgets for result in _results(budget, applies[budget.name], baseline)]
+    entries = BaselineEntries(baseline, (msgspec.structs.replace(one, alone=count[one.path] == 1) for one in traces))
+    results = [result for budget in budgets for result in _results(budget, applies[budget.name], entries)]
     if all_must_match:
         results += [_unmatched(budget) for budget in budgets if not applies[budget.name]]
+        results += [
+            _unrecorded(budget, limit, key)
+            for budget in budgets
+            for key in entries.left_over()
+            for limit in budget.limits
+            if limit.kind == "max-growth" and applies[budget.name]
+            if not budget.traces or any(patterns[glob].fullmatch(key.rpartition("#")[0]) for glob in budget.traces)
+        ]
     return Gate(
         results=worst_first(results),
         findings=dearest_first(_blamed(findings, results)),
@@ -96,7 +103,7 @@ def look(recording: Recording, path: str, *, unread: bool = False) -> tuple[Judg
     return trace, findings
 
 
-def _results(budget: Budget, traces: Sequence[JudgedTrace], baseline: Baseline | None) -> Iterator[Result]:
+def _results(budget: Budget, traces: Sequence[JudgedTrace], baseline: BaselineEntries) -> Iterator[Result]:
     if not traces:
         return
     if budget.judge == "together":
@@ -110,7 +117,7 @@ def _results(budget: Budget, traces: Sequence[JudgedTrace], baseline: Baseline |
 
 
 def judge_limit(
-    budget: Budget, limit: Limit, measures: Measures, group: Sequence[JudgedTrace], baseline: Baseline | None
+    budget: Budget, limit: Limit, measures: Measures, group: Sequence[JudgedTrace], baseline: BaselineEntries
 ) -> Result:
     """Judge one limit on the measures of one session, or of several together.
 
@@ -204,13 +211,13 @@ def _number(counts: Counts, cause: str | None) -> int:
     return sum(count for code, count in counts if cause is None or fits(cause, code))
 
 
-def _base(limit: Limit, group: Sequence[JudgedTrace], baseline: Baseline | None) -> tuple[Fraction | None, str | None]:
+def _base(limit: Limit, group: Sequence[JudgedTrace], baseline: BaselineEntries) -> tuple[Fraction | None, str | None]:
     """What the baseline says of these sessions, or why it says nothing."""
-    if baseline is None:
+    if not baseline.given:
         return None, "there is no baseline; 'agentsim baseline write' makes one"
     entries: list[Measures] = []
     for trace in group:
-        entry = baseline.get(trace.key) or _only_entry(trace, baseline)
+        entry = baseline.of(trace)
         if entry is None:
             return None, f"the baseline does not hold {trace.key}; 'agentsim baseline write' adds it"
         entries.append(entry)
@@ -220,12 +227,6 @@ def _base(limit: Limit, group: Sequence[JudgedTrace], baseline: Baseline | None)
     if limit.metric == "misses" and sums.unreported:
         return None, f"the baseline has no cache counters for {sums.unreported:,} of its requests"
     return _actual(limit, sums), None
-
-
-def _only_entry(trace: JudgedTrace, baseline: Baseline) -> Measures | None:
-    """The only entry of a file that held and holds one session: a run that is recorded again has a new id."""
-    entries = [entry for key, entry in baseline.items() if key.startswith(f"{trace.path}#")]
-    return entries[0] if len(entries) == 1 and trace.alone else None
 
 
 def _unmatched(budget: Budget) -> Result:
@@ -239,6 +240,21 @@ def _unmatched(budget: Budget) -> Result:
         reason="no session was found for this budget",
         file=budget.file,
         line=budget.line,
+    )
+
+
+def _unrecorded(budget: Budget, limit: Limit, key: str) -> Result:
+    return Result(
+        budget=budget.name,
+        level=budget.level,
+        limit=limit,
+        subject=key,
+        traces=(),
+        status="unjudged",
+        reason="the baseline holds it, and no recording of it was read; 'agentsim baseline write' drops it",
+        path=key.rpartition("#")[0],
+        file=budget.file,
+        line=limit.line or budget.line,
     )
 
 

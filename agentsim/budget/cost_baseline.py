@@ -90,6 +90,11 @@ def read_baseline(file: str) -> dict[str, BaselineEntry]:
         raise BaselineError("there is no such file", file, missing=True) from None
     except OSError as error:
         raise BaselineError(error.strerror or str(error), file) from error
+    return entries_from(data, file)
+
+
+def entries_from(data: bytes, file: str) -> dict[str, BaselineEntry]:
+    """The entries that the bytes of a baseline hold. Raises BaselineError."""
     try:
         found = msgspec.json.decode(data, type=BaselineFile)
         for entry in found.traces.values():

@@ -6,7 +6,12 @@ from typing import Any
 
 import click
 
-from agentsim.commands.options.budget_options import baseline_option, config_option, limit_options
+from agentsim.commands.options.budget_options import (
+    against_option,
+    baseline_option,
+    config_option,
+    limit_options,
+)
 from agentsim.commands.options.command import FILE, Command, paths_argument
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
@@ -14,6 +19,7 @@ from agentsim.report.exits import ExitCode, Failure
 EXAMPLES = (
     ("agentsim check", "What the nearest agentsim.toml says, on the traces that it names."),
     ("agentsim check trace.jsonl --max-cost 0.50 --forbid AS103", "Limits without a configuration."),
+    ("agentsim check --against origin/main", "Growth since this branch began, whatever main did meanwhile."),
     ("agentsim check --format github --also markdown=comment.md", "Annotations, and a comment for a pull request."),
 )
 
@@ -24,6 +30,7 @@ FORMATS_HELP = "terminal, json, junit, sarif, github, markdown, or one that an i
 @paths_argument(required=False)
 @config_option
 @baseline_option
+@against_option
 @click.option("--format", "format_name", metavar="FORMAT", default="terminal", show_default=True, help=FORMATS_HELP)
 @click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="Write there instead of standard output.")
 @click.option("--also", metavar="FORMAT=FILE", multiple=True, help="One more format, to a file. May be repeated.")
@@ -33,6 +40,7 @@ def command(
     paths: tuple[str, ...],
     config: str | None,
     baseline: str | None,
+    against: str | None,
     format_name: str,
     target: str | None,
     also: tuple[str, ...],
@@ -68,7 +76,7 @@ def command(
     from agentsim.report.gate_reporters import write_gate_as
     from agentsim.report.json.gate_json import EXITS
 
-    gate = run(paths, loaded, budgets, baseline)
+    gate = run(paths, loaded, budgets, baseline, against)
 
     for name, place in targets:
         with output(place) as stream:

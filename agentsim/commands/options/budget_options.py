@@ -45,6 +45,12 @@ baseline_option: Callable[[Function], Function] = click.option(
     "--baseline", metavar="FILE", type=FILE, help="What growth is measured from.  [default: the configuration's]"
 )
 
+against_option: Callable[[Function], Function] = click.option(
+    "--against",
+    metavar="REF",
+    help="The baseline as it was committed where HEAD and this branch part (git).",
+)
+
 
 def budget_of(options: Mapping[str, Any]) -> Budget | None:
     """The budget that the options make up; ``None`` when none was given. Raises Failure for a wrong value."""
@@ -100,16 +106,21 @@ def baseline_file(config: Config | None, given: str | None) -> str:
     return os.path.normpath(os.path.join(root, (config.baseline if config is not None else None) or DEFAULT_NAME))
 
 
-def read_measures(file: str) -> dict[str, Measures | None] | None:
-    """The measures of a baseline; ``None`` when there is no such file. Raises Failure for a broken one."""
+def read_measures(file: str, against: str | None = None) -> dict[str, Measures | None] | None:
+    """The measures of a baseline; ``None`` when there is no such file. Raises Failure for a broken one.
+
+    With ``against`` those that were committed where HEAD and that branch part.
+    """
+    from agentsim.budget.branch_point import baseline_at
     from agentsim.budget.cost_baseline import BaselineError, measures_of, read_baseline
 
     try:
-        return measures_of(read_baseline(file))
+        return measures_of(read_baseline(file) if against is None else baseline_at(file, against))
     except BaselineError as error:
         if error.missing:
             return None
-        raise Failure(error.reason, file=file, remedy="'agentsim baseline write' writes it anew") from error
+        remedy = "'agentsim baseline write' writes it anew" if against is None else "name a branch or a commit"
+        raise Failure(error.reason, file=file, remedy=remedy) from error
 
 
 def inputs_of(config: Config | None, paths: tuple[str, ...]) -> list[str]:

@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from agentsim.core.session import Problem
 
 
-def run(paths: tuple[str, ...], config: Any, budgets: Any, baseline: str | None) -> Gate:
-    """Read the inputs and judge them."""
+def run(paths: tuple[str, ...], config: Any, budgets: Any, baseline: str | None, against: str | None = None) -> Gate:
+    """Read the inputs and judge them; ``against`` is the branch at whose point of departure the baseline is read."""
     from agentsim.budget.budget_judging import judge
     from agentsim.budget.recordings import read_recordings
     from agentsim.commands.options.budget_options import baseline_file, inputs_of, read_measures
 
     inputs = inputs_of(config, paths)
     growth = any(limit.kind == "max-growth" for budget in budgets for limit in budget.limits)
-    measures = read_measures(baseline_file(config, baseline)) if growth else None
+    measures = read_measures(baseline_file(config, baseline), against) if growth else None
     problems: list[Problem] = []
     return judge(
         read_recordings(inputs, problems),

@@ -169,6 +169,34 @@ def test_a_run_recorded_again_under_a_new_id_is_compared_with_its_file() -> None
     assert judged(one, baseline=twice).outcome == "unjudged", "which of two it was is not known"
 
 
+def test_a_recording_under_another_name_is_known_by_its_session() -> None:
+    one = limit("max-growth", 0, metric="cost")
+    moved = {"old/name.jsonl#gate-after": measure(diagnose(after()))}
+    assert judged(one, baseline=moved).outcome == "held"
+    assert (
+        judged(limit("max-growth", 0, metric="misses"), baseline={"old/name.jsonl#gate-after": Measures()}).outcome
+        == "broken"
+    )
+    twice = {**moved, "old/other.jsonl#gate-after": Measures()}
+    assert judged(one, baseline=twice).outcome == "unjudged", "which of two it was is not known"
+
+
+def test_an_entry_whose_recording_is_gone_was_not_judged() -> None:
+    one = limit("max-growth", 0, metric="cost")
+    gone = {KEY: measure(diagnose(after())), "rec/gone.jsonl#gone": Measures()}
+    result = judged(one, baseline=gone)
+    assert result.outcome == "unjudged"
+    assert [(item.subject, item.status) for item in result.results] == [
+        ("rec/gone.jsonl#gone", "unjudged"),
+        ("rec/gate-after.jsonl", "held"),
+    ]
+    named = judged(one, baseline=gone, all_must_match=False)
+    assert named.outcome == "held", "of files that were named the others have nothing to say"
+    other = gate(after(), budgets=[budget(one, traces=("rec/gate-*.jsonl",))], baseline=gone)
+    assert other.outcome == "held", "the budget is not about it"
+    assert judged(limit("max-misses", 1), baseline=gone).outcome == "held", "nothing is compared"
+
+
 # What counts: broken before not judged before held.
 
 
@@ -269,8 +297,12 @@ def test_of_two_sessions_in_a_file_neither_is_compared_with_the_file() -> None:
     again = {"rec/run.jsonl#another-id": measure(diagnose(after()))}
     recordings = [Recording(session, ("rec/run.jsonl",)) for session in (after(), before())]
     result = judge(recordings, [budget(one)], baseline=again)
-    assert [item.status for item in result.results] == ["unjudged", "unjudged"]
-    assert {item.subject for item in result.results} == {"rec/run.jsonl#gate-after", "rec/run.jsonl#gate-before"}
+    assert [item.status for item in result.results] == ["unjudged"] * 3, "each of the two, and the entry of neither"
+    assert {item.subject for item in result.results} == {
+        "rec/run.jsonl#gate-after",
+        "rec/run.jsonl#gate-before",
+        "rec/run.jsonl#another-id",
+    }
 
 
 def test_a_miss_of_a_request_of_another_session_counts_nothing() -> None:

@@ -227,6 +227,34 @@ def test_the_baseline_is_the_one_of_the_configuration(project: Path) -> None:
     assert check() == 3
 
 
+def test_growth_is_measured_from_where_the_branch_began(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false")
+        subprocess.run(("git", *who, *words), check=True, capture_output=True, cwd=project)
+
+    (project / "agentsim.toml").write_text('[[budget]]\ntraces = "rec/*.jsonl"\nmax-growth = "10%"\n')
+    git("init", "-q", "-b", "main")
+    assert main(["baseline", "write"]) == 0
+    git("add", "."), git("commit", "-qm", "cheap")
+    git("checkout", "-qb", "work")
+    write(after(id="gate-before"), project / "rec" / "run.jsonl")  # 29 % dearer, and accepted on the branch
+    assert main(["baseline", "write"]) == 0
+    git("commit", "-qam", "dear")
+    assert check() == 0, "the branch's own baseline says that nothing grew"
+    assert check("--against", "main") == 1
+    git("checkout", "-q", "main")
+    (project / "rec" / "run.jsonl").unlink()
+    (project / "agentsim-baseline.json").unlink()
+    git("commit", "-qam", "main went on without it")
+    git("checkout", "-q", "work")
+    assert check("--against", "main") == 1, "what main did meanwhile does not count"
+    capsys.readouterr()
+    assert check("--against", "no-such-branch") == 3
+    assert "no-such-branch" in capsys.readouterr().err
+    assert check("--against", "--output=x") == 3, "a name is no option of git's"
+    assert check("--against", "main", "--baseline", "other.json") == 3, "never committed"
+
+
 def test_the_same_input_makes_the_same_bytes_everywhere(project: Path) -> None:
     write(after(), project / "rec" / "other.jsonl")
     texts = set()

@@ -13,7 +13,8 @@ FILE = os.path.join(os.path.dirname(__file__), "causes.toml")
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A cause. ``code`` never changes its meaning; ``slug`` is its short name. The texts are plain prose."""
+    """A cause. ``code`` never changes its meaning; ``slug`` is its short name. The texts are plain prose. ``answers``
+    are the words of a provider's diagnosis that say just this, ``fits`` those that it is a finer case of."""
 
     code: str
     slug: str
@@ -21,6 +22,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     meaning: str
     how_to_confirm: str
     fix: str
+    answers: tuple[str, ...] = ()
+    fits: tuple[str, ...] = ()
 
 
 def cause(code: str) -> Cause:
@@ -45,6 +48,8 @@ def _load() -> dict[str, Cause]:
             meaning=_one_line(table["meaning"]),
             how_to_confirm=_one_line(table["confirm"]),
             fix=_one_line(table["fix"]),
+            answers=tuple(table.get("answers", ())),
+            fits=tuple(table.get("fits", ())),
         )
         for code, table in tables.items()
     }

@@ -14,8 +14,8 @@ from agentsim.diagnose.diagnosis_totals import (
     price_of_unlogged,
     unlogged_base,
 )
-from agentsim.diagnose.elimination import DOCUMENTED_CLOCK, OBSERVED_CLOCK
 from agentsim.diagnose.facts_from_session import facts_of
+from agentsim.diagnose.lifetime_clock import DOCUMENTED_CLOCK, OBSERVED_CLOCK
 from agentsim.diagnose.row_facts import LaneMemory, RowFacts
 from agentsim.diagnose.row_judge import judge_row
 from agentsim.rules.prices import default_book, storage_cost

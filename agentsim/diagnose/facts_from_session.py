@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from agentsim.core.session import EventKind, Request, Session, Usage
-from agentsim.diagnose.automatic_rows import steps_of
+from agentsim.core.session import Event, Request, Session, Usage
+from agentsim.diagnose.read_steps import steps_of
 from agentsim.diagnose.row_facts import FIVE_MINUTES, LOOKBACK, ONE_HOUR, RowFacts
 from agentsim.rules.providers import has_own_rules, rules_for
 
 
 def facts_of(session: Session) -> list[RowFacts]:
     """One :class:`RowFacts` per request, in the session's order, with parents linked."""
-    events: dict[str, list[EventKind]] = {}
+    events: dict[str, list[Event]] = {}
     for event in session.events:
         if event.before is not None:
-            events.setdefault(event.before, []).append(event.kind)
+            events.setdefault(event.before, []).append(event)
     by_id: dict[str, RowFacts] = {}
     head_tokens: int | None = None
     rows: list[RowFacts] = []
-    automatic: dict[tuple[str, str], list[RowFacts]] = {}
+    automatic: dict[str, dict[str, list[RowFacts]]] = {}
     written = {
         (request.provider, request.model) for request in session.requests if request.usage and request.usage.write
     }
     for request in session.requests:
         row = _facts(request, writes=(request.provider, request.model) in written)
-        row.events = tuple(events.get(request.id, ()))
+        row.harness = session.harness
+        between = events.get(request.id, ())
+        row.events = tuple(event.kind for event in between)
+        row.notes = tuple((event.kind, event.detail) for event in between if event.detail)
         row.parent = by_id.get(request.parent) if request.parent is not None else None
         row.ttl, row.ttl_dropped = lifetime(request.usage, row.parent, _tiers(request))
         sizes = dict(request.section_tokens)
@@ -34,11 +37,13 @@ def facts_of(session: Session) -> list[RowFacts]:
         by_id[request.id] = row
         rows.append(row)
         if row.automatic:
-            automatic.setdefault((request.lane, request.model), []).append(row)
-    for alike in automatic.values():
-        step = steps_of(alike)
-        for row in alike:
-            row.step = step
+            automatic.setdefault(request.lane, {}).setdefault(request.model, []).append(row)
+    for models in automatic.values():
+        lane = [row for alike in models.values() for row in alike]
+        for alike in models.values():
+            steps = steps_of(alike, lane)
+            for row in alike:
+                row.steps = steps
     return rows
 
 
@@ -50,12 +55,17 @@ def _facts(request: Request, *, writes: bool) -> RowFacts:
     row.output = usage.output if request.output_final else None
     row.provider = request.provider
     row.host = request.host
+    row.account = request.account
+    row.writes = usage.write is not None
+    row.speed = request.speed
     reports_none = usage.write == 0 and not writes and _finds_all(request)
     if reports_none or (usage.write is None and request.provider != "anthropic"):
         # Automatic caches report no writes, or none in every row: all that was sent may be read next time.
         row.warm = row.total
         row.automatic = True
     row.fixed_lifetime = request.provider == "anthropic" or "claude" in request.model.lower()
+    if not row.fixed_lifetime and not row.automatic:
+        row.lives = _lives(request)
     row.first_token = request.first_token
     row.start = request.start
     row.end = request.end
@@ -80,6 +90,15 @@ def _finds_all(request: Request) -> bool:
 
 USUAL = (FIVE_MINUTES, ONE_HOUR)
 """What the shorter and the longer lifetime are, in seconds, unless a provider's rules say otherwise."""
+
+
+def _lives(request: Request) -> tuple[int, int] | None:
+    """The least and the most seconds that a provider keeps entries whose lifetime a log does not tell."""
+    try:
+        rules = rules_for(request.provider, request.model, request.start)
+    except ValueError:
+        return None
+    return (rules.ttl_short, rules.ttl_short + rules.ttl_grace) if rules.matching == "breakpoint" else None
 
 
 def own_lookback(provider: str, model: str, when: int | None) -> int:

@@ -1,6 +1,8 @@
-"""What is known about a row without its content: the inputs of a judgement by elimination."""
+"""What is known about a row without its content: the evidence that hypotheses are held against."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from agentsim.core.session import EventKind, ProviderDiagnosis
 
@@ -13,20 +15,40 @@ window is 20 positions with the breakpoint's own block as the first, so exactly 
 own rules take its place."""
 
 
+class ReadSteps(NamedTuple):
+    """Steps of ``width`` tokens in which a cache counts its reads. ``offsets`` are the remainders at which they end,
+    the commonest first; empty where too few reads show them."""
+
+    width: int
+    offsets: tuple[int, ...] = ()
+
+    def whole(self, tokens: int) -> int:
+        """The longest read that ends within so many tokens."""
+        offset = self.offsets[0] if self.offsets else 0
+        return max(0, (tokens - offset) // self.width * self.width + offset) if tokens >= offset else 0
+
+    def has(self, read: int) -> bool:
+        """Whether a read may end there."""
+        return not self.offsets or read == 0 or read % self.width in self.offsets
+
+
 class RowFacts:
     """One request as counters and times, with the request it grew from. Filled once, then only read.
 
-    Token counts are whole numbers here: ``measured`` says whether the log reported any. ``output`` is ``None`` where
-    the log holds a placeholder. ``ttl`` is the lifetime in seconds of the entry at the end of this request's prompt, as
-    far as its writes or its ancestors' tell; ``ttl_dropped`` is True when its lane wrote a longer one before.
-    ``appended`` counts content blocks since the parent's prompt. ``lookback`` is how many of them
-    a breakpoint finds an entry over. ``head_tokens`` is the size of tools and system, where
-    known. ``automatic`` is True for a cache that finds prefixes by itself and reports no writes, in steps of ``step``
-    tokens; ``fixed_lifetime`` is False where the provider publishes none. ``host`` is which server answered, where the
-    log names it.
+    Token counts are whole numbers here: ``measured`` says whether the log reported any, ``writes`` whether it reported
+    what was written. ``output`` is ``None`` where the log holds a placeholder. ``ttl`` is the lifetime in seconds of
+    the entry at the end of this request's prompt, as far as its writes or its ancestors' tell; ``ttl_dropped`` is True
+    when its lane wrote a longer one before; ``lives`` are the least and the most seconds that its provider keeps an
+    entry of unknown lifetime. ``appended`` counts content blocks since the parent's prompt. ``lookback`` is how many of
+    them a breakpoint finds an entry over. ``head_tokens`` is the size of tools and system, where known. ``automatic``
+    is True for a cache that finds prefixes by itself and reports no writes, in ``steps``. ``fixed_lifetime`` is False
+    where the provider publishes none. ``host`` is which server answered, ``account`` under whose key, where the log
+    names them. ``image`` is True where content with an image was added. ``notes`` are the details of ``events``, by
+    kind.
     """
 
     __slots__ = (
+        "account",
         "appended",
         "automatic",
         "calls",
@@ -37,18 +59,23 @@ class RowFacts:
         "first_token",
         "fixed_lifetime",
         "fresh",
+        "harness",
         "head_tokens",
         "host",
         "id",
+        "image",
+        "lives",
         "lookback",
         "measured",
         "model",
+        "notes",
         "output",
         "parent",
         "provider",
         "read",
+        "speed",
         "start",
-        "step",
+        "steps",
         "stop_reason",
         "total",
         "ttl",
@@ -56,7 +83,13 @@ class RowFacts:
         "version",
         "warm",
         "write",
+        "writes",
     )
+
+    @property
+    def step(self) -> int:
+        """The width of the steps in which reads are counted, in tokens."""
+        return self.steps.width
 
     def __init__(self, id: str, model: str, read: int, write: int, fresh: int, *, measured: bool = True) -> None:
         self.id = id
@@ -65,6 +98,7 @@ class RowFacts:
         self.write = write
         self.fresh = fresh
         self.measured = measured
+        self.writes = measured
         self.warm = read + write
         self.total = self.warm + fresh
         self.output: int | None = None
@@ -74,20 +108,26 @@ class RowFacts:
         self.stop_reason: str | None = None
         self.version: str | None = None
         self.effort: str | None = None
+        self.speed: str | None = None
         self.ttl: int | None = None
         self.ttl_dropped = False
+        self.lives: tuple[int, int] | None = None
         self.appended: int | None = None
         self.events: tuple[EventKind, ...] = ()
+        self.notes: tuple[tuple[EventKind, str], ...] = ()
         self.diagnosis = ProviderDiagnosis()
         self.calls = 1
         self.head_tokens: int | None = None
         self.lookback = LOOKBACK
         self.first_token: int | None = None
         self.provider = "anthropic"
+        self.harness: str | None = None
         self.host: str | None = None
+        self.account: str | None = None
         self.automatic = False
         self.fixed_lifetime = True
-        self.step = 1
+        self.steps = ReadSteps(1)
+        self.image = False
 
 
 class LaneMemory:
@@ -95,16 +135,34 @@ class LaneMemory:
 
     ``floors`` are reads seen when nothing of the conversation was reused, the latest last: the first request's, and
     those of misses. They are the ends of the prefix that requests share whatever their history: tools, and system as
-    far as it stayed equal.
+    far as it stayed equal. ``fronts`` are the reads that an expiry left: all of the conversation's own entries were
+    gone then, so that they are what other sessions keep alive. ``losses`` counts the misses that left a read,
+    ``last_loss`` is the request of the latest. ``smallest_total`` is the size of the shortest whole prompt: what ends
+    before it holds no whole first message. ``first_unread`` is what the first prompt had beyond its read.
     """
 
-    __slots__ = ("ends", "floors", "growths", "smallest_total")
+    __slots__ = (
+        "ends",
+        "first_unread",
+        "floors",
+        "fronts",
+        "growths",
+        "images",
+        "last_loss",
+        "losses",
+        "smallest_total",
+    )
 
     def __init__(self) -> None:
         self.ends: dict[int, str] = {}
         self.floors: list[int] = []
+        self.fronts: set[int] = set()
+        self.losses: dict[int, int] = {}
+        self.last_loss: str | None = None
         self.growths: dict[int, int] = {}
         self.smallest_total: int | None = None
+        self.first_unread: int | None = None
+        self.images = False
 
     def usual_growth(self) -> int | None:
         """The growth between two requests seen most often, where one was seen at least twice."""
@@ -114,15 +172,24 @@ class LaneMemory:
                 best, times = growth, count
         return best
 
-    def learn(self, row: RowFacts, *, lost: bool) -> None:
-        """Remember a row after it was judged. ``lost`` is True for a first row or one that lost its history."""
+    def learn(self, row: RowFacts, *, lost: bool, missed: bool = False, expired: bool = False) -> None:
+        """Remember a row after it was judged. ``lost`` is True for a first row or one that lost its history, ``missed``
+        for a loss that was told, ``expired`` for one that a lifetime explains."""
         if not row.measured:
             return
+        self.images = self.images or row.image
         if lost:
             if row.read in self.floors:
                 self.floors.remove(row.read)
             self.floors.append(row.read)
+        if missed:
+            self.losses[row.read] = self.losses.get(row.read, 0) + 1
+            self.last_loss = row.id
+            if expired and row.read:
+                self.fronts.add(row.read)
         self.ends[row.warm] = row.id
+        if self.smallest_total is None:
+            self.first_unread = row.total - row.read
         if self.smallest_total is None or row.total < self.smallest_total:
             self.smallest_total = row.total
         if row.parent is not None and row.parent.measured:

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from agentsim.core.verdict import Kind, Prediction, Verdict
 from agentsim.diagnose.automatic_rows import judge_automatic
-from agentsim.diagnose.elimination import Elimination, LifetimeClock, expiry, find_cause
+from agentsim.diagnose.elimination import Elimination, find_cause
+from agentsim.diagnose.lifetime_clock import LifetimeClock, expiry
+from agentsim.diagnose.row_case import RowCase
 from agentsim.diagnose.row_facts import LaneMemory, RowFacts
 
 TAIL = 2048
 """A read that stops at most this many tokens short of a place is taken to reach it: a turn's last thinking, reminders
 and the like are dropped or replaced when the next turn begins."""
+
+SHARE = 10
+"""Of a shorter prompt, and of a turn's end, no more than one token in so many is passed over like that."""
 
 _HELPER = "a call that no log shows replayed the conversation with that reply and extended the entry"
 
@@ -26,10 +31,12 @@ def judge_row(
 ) -> Verdict:
     """The verdict on one row, without its price. Learns from the row for the ones after it in its lane."""
     if row.automatic:
-        verdict = judge_automatic(row, memory, clock)
+        verdict = judge_automatic(row, memory, clock, use_provider=use_provider, has_messages=has_messages)
     else:
         verdict = _judge(row, memory, clock, use_provider, has_messages)
-    memory.learn(row, lost=verdict.kind in _LOST_BEFORE)
+    missed = verdict.kind == "miss"
+    expired = missed and expiry(row, clock)[0] == "yes"
+    memory.learn(row, lost=verdict.kind in _LOST_BEFORE, missed=missed, expired=expired)
     return verdict
 
 
@@ -40,7 +47,7 @@ def _judge(row: RowFacts, memory: LaneMemory, clock: LifetimeClock, use_provider
     if parent is None:
         return _without_parent(row)
     if not parent.measured or parent.warm == 0:
-        return _after_uncached(row, parent)
+        return _after_uncached(row, parent, memory)
     if row.read == parent.warm:
         return Verdict(
             request=row.id,
@@ -70,7 +77,15 @@ def _without_parent(row: RowFacts) -> Verdict:
     return Verdict(request=row.id, kind="first")
 
 
-def _after_uncached(row: RowFacts, parent: RowFacts) -> Verdict:
+def _after_uncached(row: RowFacts, parent: RowFacts, memory: LaneMemory) -> Verdict:
+    older = memory.ends.get(row.read) if row.read else None
+    if older is not None:
+        return Verdict(
+            request=row.id,
+            kind="recovered",
+            compared_with=older,
+            established=(f"The whole prefix of request {older} is read again: that older entry was alive.",),
+        )
     if row.warm == 0:
         return Verdict(
             request=row.id,
@@ -177,7 +192,8 @@ def _shorter(
 
     if "compaction" in row.events:
         return quiet("compaction", "The history was replaced by a summary, on purpose.", cause="AS140")
-    if row.total < parent.warm and row.total - row.read <= TAIL:
+    said = memory.smallest_total is None or row.read >= memory.smallest_total
+    if row.total < parent.warm and said and row.total - row.read <= min(TAIL, row.total // SHARE):
         gone = parent.warm - row.read
         if logged_end is not None:
             return quiet("shorter", f"A rewind to the end of request {logged_end}: all of the shorter prompt was read.")
@@ -194,7 +210,7 @@ def _shorter(
         and row.total < parent.warm
     ):
         return quiet("shorter", f"A rewind to the end of request {logged_end}.")
-    if logged_end is None and not labelled and _tail_replaced(row, parent):
+    if logged_end is None and not labelled and said and _tail_replaced(row, parent):
         return quiet(
             "extended",
             f"The last {parent.warm - row.read:,} tokens of the turn before are not in this prompt any more, and it "
@@ -218,13 +234,14 @@ def _shorter(
             established=(f"The whole prefix of request {logged_end} is read again: that older entry was alive.",),
             to_check=("Whether a parameter was changed and changed back, or the history rewritten and restored.",),
         )
-    found = find_cause(row, memory, clock, use_provider=use_provider, has_messages=has_messages)
+    found = find_cause(RowCase(row, parent, memory, clock, blind=not use_provider, messages=has_messages))
     return _miss(row, parent, memory, found, missing, foreseen, prediction)
 
 
 def _tail_replaced(row: RowFacts, parent: RowFacts) -> bool:
     """A new turn dropped a little of the end of the last one, yet an entry ends right there."""
-    return "prompt_submitted" in row.events and row.total - row.read <= TAIL and parent.warm - row.read <= TAIL
+    most = min(TAIL, row.total // SHARE)
+    return "prompt_submitted" in row.events and row.total - row.read <= most and parent.warm - row.read <= most
 
 
 def _miss(

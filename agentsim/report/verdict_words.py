@@ -28,6 +28,7 @@ EVIDENCE: dict[Evidence, str] = {
     "provider": "the provider said so",
     "proved": "proved by the bodies",
     "implied": "implied by the rows",
+    "likely": "likely, not proved",
     "unexplained": "unexplained",
 }
 
@@ -112,8 +113,6 @@ def headline(verdict: Verdict) -> str:
     """The cause and what it rests on, in words."""
     title = cause_title(verdict.cause) if verdict.cause else ""
     title = title or verdict.cause or "Cause unknown"
-    if verdict.evidence == "unexplained" and verdict.cause == "AS190":
-        return f"{title} (likely, not proved)"
     if verdict.evidence is None or verdict.evidence == "unexplained":
         return title
     return f"{title} ({EVIDENCE[verdict.evidence]})"

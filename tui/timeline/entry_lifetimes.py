@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from agentsim.core.session import Request, Row, Session, Usage
 from agentsim.core.verdict import Verdict
-from agentsim.diagnose.elimination import OBSERVED_CLOCK
+from agentsim.diagnose.lifetime_clock import OBSERVED_CLOCK
 from agentsim.report import figures
 from agentsim.rules.providers import rules_for
 

@@ -15,7 +15,7 @@ from agentsim.bodies.messages_usage import diagnosis_of, usage_of
 from agentsim.core.session import Usage
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose.diagnosis_totals import in_equivalents, price_of_loss, price_of_unlogged, unlogged_base
-from agentsim.diagnose.elimination import OBSERVED_CLOCK
+from agentsim.diagnose.lifetime_clock import OBSERVED_CLOCK
 from agentsim.diagnose.row_facts import FIVE_MINUTES, ONE_HOUR, LaneMemory, RowFacts
 from agentsim.diagnose.row_judge import judge_row
 from agentsim.fleet.summary.summary_shape import UnitLoss, UnitReport

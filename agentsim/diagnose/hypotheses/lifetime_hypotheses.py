@@ -1,0 +1,98 @@
+"""Time: the entry had expired, was dropped during a pause, or could not be read yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentsim.diagnose.lifetime_clock import DOCUMENTED_CLOCK, SECOND
+from agentsim.diagnose.row_case import Hypothesis, RowCase
+from agentsim.diagnose.row_facts import FIVE_MINUTES, ONE_HOUR, RowFacts
+
+PAUSE = FIVE_MINUTES
+"""Seconds; the shortest time without use after which a provider of an automatic cache says that it may drop a prefix.
+In public logs of Codex and OpenCode 14 of 23 rows after longer pauses lost much of it, and 25 of 259 within a minute.
+"""
+
+CODEX_PAUSE = 120
+"""Seconds; the same for the back end of Codex: in public rollouts 48 % of the rows after 120 to 300 seconds lost their
+prefix, and 1 to 6 % of those within a minute."""
+
+DOUBT = 60
+"""Seconds; after longer pauses than this losses are seen more often, though nobody documents it."""
+
+_REFRESHED = "That the lifetime counts from the request's start, and that nothing refreshed the entry."
+_UNKNOWN = "The time since the previous request is not known."
+
+
+def expiry_code(parent: RowFacts) -> str:
+    """The code of an expiry, by the lifetime that the entry had."""
+    if parent.ttl_dropped and parent.ttl != ONE_HOUR:
+        return "AS203"
+    if parent.ttl is None and parent.lives is not None:
+        return "AS206"
+    return {None: "AS201", FIVE_MINUTES: "AS201", ONE_HOUR: "AS202"}.get(parent.ttl, "AS206")
+
+
+def on_lifetimes(case: RowCase) -> Iterator[Hypothesis]:
+    """Expiries, the pauses of automatic caches, and entries that were not readable yet."""
+    code = expiry_code(case.parent)
+    if case.expired == "yes":
+        check = _REFRESHED if case.clock is DOCUMENTED_CLOCK else None
+        yield Hypothesis(code, "sufficient", None, check, weight=160)
+    elif case.expired == "edge":
+        yield Hypothesis("AS204", "likely", weight=85)
+        yield Hypothesis(code, "open", weight=84)
+    elif case.expired == "no":
+        yield Hypothesis(code, "excluded", case.clock_sentence)
+    elif case.row.automatic:
+        yield _pause(case)
+    else:
+        yield from _time_unknown(case, code)
+    yield _readable(case)
+
+
+def _time_unknown(case: RowCase, code: str) -> Iterator[Hypothesis]:
+    sentence = _UNKNOWN if case.clock_sentence is None else None
+    check = "Whether the entry had expired: that cannot be excluded."
+    fixed = case.parent.ttl is None and case.row.fixed_lifetime
+    codes = ("AS201", "AS202") if fixed else ("AS202" if case.parent.ttl == ONE_HOUR else "AS206",)
+    if case.parent.ttl == FIVE_MINUTES:
+        codes = ("AS201",)
+    for number, possible in enumerate(codes):
+        yield Hypothesis(possible, "open", None if number else sentence, None if number else check, 75 - number)
+
+
+def _pause(case: RowCase) -> Hypothesis:
+    if case.idle is None:
+        return Hypothesis("AS205", "open", _UNKNOWN, weight=45)
+    pause = CODEX_PAUSE if case.row.provider == "codex" else PAUSE
+    if case.idle > pause:
+        sentence = "Such caches keep a prefix for some minutes after its last use, and longer at quiet times."
+        return Hypothesis("AS205", "likely", sentence, weight=78)
+    if case.idle > DOUBT:
+        return Hypothesis("AS205", "open", weight=45)
+    return Hypothesis("AS205", "excluded", f"It was idle for {case.idle} s only.")
+
+
+def _readable(case: RowCase) -> Hypothesis:
+    """Sent side by side with its parent; or, where an entry is not always readable at once, a moment after it."""
+    row, parent = case.row, case.parent
+    readable = parent.first_token if parent.first_token is not None else parent.end
+    if row.start is None or readable is None:
+        return Hypothesis("AS501", "open", weight=1)
+    check = "Whether the entry was readable yet: send the second request a little later and compare."
+    if row.start < readable:
+        sentence = "It was sent before the response that wrote the entry had begun."
+        return Hypothesis("AS501", "likely", sentence, check, weight=80)
+    ended = parent.end if parent.end is not None else readable
+    doubt = case.rules.readable_doubt if case.rules is not None else 0
+    if row.start >= ended + doubt * SECOND:
+        return Hypothesis("AS501", "excluded", "It was sent when the entry could be read.")
+    before = row.read == parent.read or (row.total == parent.total and row.read == 0)
+    if before:
+        sentence = (
+            f"It was sent within {doubt} seconds after the response that wrote the entry, and read what was "
+            "there before that."
+        )
+        return Hypothesis("AS501", "likely", sentence, check, weight=80)
+    return Hypothesis("AS501", "open", weight=10)

@@ -1,0 +1,128 @@
+"""The prefix itself changed: tools, system text, or the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentsim.core.session import EventKind
+from agentsim.diagnose.row_case import Hypothesis, RowCase, Standing
+from agentsim.diagnose.row_reach import TURN
+
+_RECORD = "A full recording of the request bodies would prove it."
+_DROPPED = "What was dropped or rewritten: compaction, pruning, or a restart that rebuilt the history."
+_NOT_IN_LOG = "Tools, system and parameters, which the log does not hold: record full bodies to see them."
+
+_TURN_END = 2048
+"""Tokens that a new turn may drop of the one before by itself: its thinking, its reminders."""
+
+MOST = 2
+"""A prompt of which less than one in this many tokens is left was replaced, and not merely thinned out."""
+
+
+def on_prefix(case: RowCase) -> Iterator[Hypothesis]:
+    """What the log marks as changed, then what the size of the prompt and the reach of the read point to."""
+    if "clearing" in case.row.events:
+        sentence = "The log marks old tool results as cleared just before this request."
+        yield Hypothesis("AS122", "sufficient", sentence, weight=190)
+    if case.equal:
+        return
+    yield from _announced(case)
+    yield from _shrunk(case)
+    yield from _reached(case)
+
+
+def _announced(case: RowCase) -> Iterator[Hypothesis]:
+    """What the harness wrote down between the two requests. It bears on what stands in front of the conversation."""
+    row, parent = case.row, case.parent
+    if case.reach.in_conversation and not row.automatic:
+        return
+    if row.version and parent.version and row.version != parent.version:
+        sentence = f"The harness was upgraded from {parent.version} to {row.version} just before this request."
+        yield Hypothesis("AS408", "likely", sentence, _RECORD, weight=92)
+    tools = "tools_delta" in row.events
+    if not tools and "instructions_delta" not in row.events:
+        return
+    which = _details(case, ("tools_delta", "instructions_delta"))
+    sentence = f"Just before this request the harness announced other tools or instructions{which}."
+    # Tools stand first: where something was read, they were the same.
+    codes = ("AS105", "AS112") if tools and case.reach.place == "nothing" else ("AS112", "AS105")
+    yield Hypothesis(codes[0], "likely", sentence, _RECORD, weight=91)
+    if tools:
+        yield Hypothesis(codes[1], "open", weight=90)
+
+
+def _details(case: RowCase, kinds: tuple[EventKind, ...]) -> str:
+    told = dict.fromkeys(text for kind, text in case.row.notes if kind in kinds)
+    return f" ({'; '.join(told)})" if told else ""
+
+
+def _shrunk(case: RowCase) -> Iterator[Hypothesis]:
+    """The prompt is shorter than the one before although it grew from it."""
+    row, parent = case.row, case.parent
+    slack = 0
+    if row.automatic:
+        slack = _TURN_END if "prompt_submitted" in row.events else row.step + TURN
+    if row.total >= parent.warm or case.shrunk <= slack:
+        return
+    sentence = f"The prompt shrank by {case.shrunk:,} tokens with no mark in the log."
+    if case.reach.place == "nothing":
+        # A summary or a clearing leaves tools and system; nothing was read, so that these changed as well, or alone.
+        if case.conversation and (row.appended or 0) > 0 and case.shrunk * MOST < parent.total:
+            more = f"{sentence} The conversation in it grew: tools or system text went."
+            yield Hypothesis("AS105", "likely", more, _RECORD, weight=70)
+        else:
+            yield Hypothesis("AS131", "open", sentence, _DROPPED, weight=20)
+        return
+    front = row.read if not case.reach.in_conversation else 0
+    replaced = (row.total - front) * MOST < parent.total - front and not case.reach.in_conversation
+    if replaced:
+        yield Hypothesis("AS131", "likely", sentence, _DROPPED, weight=70)
+        yield Hypothesis("AS122", "open", weight=55)
+        yield Hypothesis("AS121", "open", weight=54)
+    else:
+        yield Hypothesis("AS130", "likely", f"{sentence} Old content was removed or cleared.", _DROPPED, weight=70)
+        for number, code in enumerate(("AS122", "AS121", "AS131")):
+            yield Hypothesis(code, "open", weight=56 - number)
+
+
+def _reached(case: RowCase) -> Iterator[Hypothesis]:
+    """The section that changed stands behind what was read."""
+    place = case.reach.place
+    if case.row.automatic:
+        yield from _open(_AUTOMATIC[case.reach.in_conversation])
+        return
+    if place == "nothing":
+        standing: Standing = "open" if case.conversation else "likely"
+        check = _NOT_IN_LOG if case.conversation else _ANYWHERE
+        yield Hypothesis("AS190", standing, None, check, weight=60)
+        yield from _open((("AS105", 36), ("AS112", 34), ("AS130", 10)))
+    elif place == "front":
+        sentence = "Tools were read, and of the system text what sessions share: what changed stands behind that."
+        yield Hypothesis("AS112", "likely", sentence, _NOT_IN_LOG, weight=60)
+        yield from _open((("AS105", 36), ("AS130", 20)))
+    elif place == "floor" or (place == "inside" and not case.conversation):
+        yield Hypothesis("AS190", "likely", None, _BEHIND, weight=60)
+        yield from _open((("AS130", 36), ("AS112", 35), ("AS105", 18)))
+    else:
+        what = "the first message" if place in ("head", "inside") else "the conversation"
+        told = f"What changed stands in {what} or behind it." if place == "head" else None
+        check = f"What changed in {what}: record full bodies to see it."
+        yield Hypothesis("AS130", "likely", told, check, weight=60)
+        if place in ("head", "inside"):
+            yield from _open((("AS112", 20), ("AS105", 9)))
+    if case.again:
+        # The same loss in one request after the other: the end of each prompt is not what the next one sends there.
+        yield from _open((("AS123", 39),))
+
+
+_BEHIND = "What changed after the part that was read: history or a parameter, and when."
+_ANYWHERE = "Where the change is: a total cannot place it. Inspect tools, system, messages and parameters."
+_AUTOMATIC = {
+    True: (("AS130", 40), ("AS122", 12), ("AS121", 11)),
+    False: (("AS105", 42), ("AS112", 41), ("AS130", 40)),
+}
+
+
+def _open(codes: tuple[tuple[str, int], ...]) -> Iterator[Hypothesis]:
+    for code, weight in codes:
+        yield Hypothesis(code, "open", weight=weight)

@@ -1,0 +1,96 @@
+"""A loss without bodies as a case: the evidence on it, and what a hypothesis says of itself."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from agentsim.diagnose.lifetime_clock import Expired, LifetimeClock, expiry, idle_seconds
+from agentsim.diagnose.row_facts import LaneMemory, RowFacts
+from agentsim.diagnose.row_reach import Reach, reach_of
+from agentsim.rules.providers import ProviderRules, rules_for
+
+Standing = Literal["sufficient", "likely", "open", "excluded"]
+"""``sufficient``: it alone explains the loss, and the log shows it. ``likely``: the rows point to it. ``open``: nothing
+speaks against it. ``excluded``: the evidence rules it out."""
+
+
+class Hypothesis(NamedTuple):
+    """What one hypothesis says of itself: the code of its cause, how it stands, a sentence on that, what is left to
+    check, how likely it is among the open ones (higher first), and the read that it predicts, where it predicts one."""
+
+    code: str
+    standing: Standing
+    sentence: str | None = None
+    check: str | None = None
+    weight: int = 0
+    predicted: int | None = None
+
+
+class RowCase:
+    """One loss: the row, the request it grew from, what its lane has shown, and how far the read reached.
+
+    ``blind`` is True where the provider's word is not to be used; ``equal`` where the provider compared the requests
+    and found no difference. ``conversation`` says that the log shows the conversation. ``rules`` are those in force for
+    the row's model when it was sent; ``None`` where nobody's are known.
+    """
+
+    __slots__ = (
+        "blind",
+        "clock",
+        "clock_sentence",
+        "conversation",
+        "equal",
+        "expired",
+        "idle",
+        "memory",
+        "parent",
+        "reach",
+        "row",
+        "rules",
+    )
+
+    def __init__(
+        self, row: RowFacts, parent: RowFacts, memory: LaneMemory, clock: LifetimeClock, *, blind: bool, messages: bool
+    ) -> None:
+        self.row = row
+        self.parent = parent
+        self.memory = memory
+        self.clock = clock
+        self.blind = blind
+        self.conversation = messages
+        self.equal = not blind and row.diagnosis.reported and row.diagnosis.reason is None
+        self.expired: Expired
+        self.expired, self.clock_sentence = expiry(row, clock)
+        self.idle = idle_seconds(row)
+        self.rules = rules_of(row)
+        minimum = self.rules.minimum if self.rules is not None else 0
+        self.reach: Reach = reach_of(row, memory, minimum, messages=messages)
+
+    @property
+    def shrunk(self) -> int:
+        """By how many tokens the prompt is shorter than the one before; 0 where it is not."""
+        return max(0, self.parent.total - self.row.total)
+
+    @property
+    def again(self) -> bool:
+        """Whether the request before lost its prefix too, and read as much."""
+        return self.memory.last_loss == self.parent.id and self.parent.read == self.row.read
+
+    @property
+    def reason(self) -> str | None:
+        """The provider's word on the loss, where there is one to be used."""
+        return None if self.blind else self.row.diagnosis.reason
+
+    def keyed_sections(self, setting: str) -> int | None:
+        """In the keys of how many sections a setting takes part; ``None`` where no rules say it."""
+        if self.rules is None:
+            return None
+        return next((len(rule.sections) for rule in self.rules.settings if rule.name == setting), 0)
+
+
+def rules_of(row: RowFacts) -> ProviderRules | None:
+    """The rules in force for a row; ``None`` where none are known for its provider."""
+    try:
+        return rules_for(row.provider, row.model, row.start)
+    except ValueError:
+        return None

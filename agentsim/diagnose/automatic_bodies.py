@@ -15,6 +15,7 @@ from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request
 from agentsim.core.verdict import Divergence, Evidence, Kind, Verdict
 from agentsim.diagnose.automatic_rows import DOUBT, PAUSE, TURN
+from agentsim.diagnose.changed_things import words_of_change
 from agentsim.diagnose.host_change import host_changed
 from agentsim.diagnose.kept_content import LEAST_LOSS, is_replaced, unread_content
 from agentsim.diagnose.prompt_diff import cause_of, first_difference
@@ -170,6 +171,7 @@ class AutomaticJudge:
     def _miss(self, this: _Known, parent: _Known, found: _Found, read: int, lost: int, predicted: int) -> Verdict:
         if this.request.usage is not None:
             lost = min(lost, this.total - (this.request.usage.read or 0))  # no more than was sent again
+        sentences, fix = words_of_change(found.place, parent.prompt, this.prompt)
         return Verdict(
             request=this.request.id,
             kind="miss",
@@ -181,7 +183,8 @@ class AutomaticJudge:
             predicted=predicted,
             prediction="exact" if read == predicted else "wrong",
             lost=lost,
-            established=tuple(found.established),
+            established=(*found.established, *sentences),
+            fix=fix,
             to_check=() if found.evidence == "proved" else ("Whether the same cache key reaches the same machine.",),
             compared_with=parent.request.id,
         )

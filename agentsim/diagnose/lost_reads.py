@@ -12,6 +12,7 @@ import msgspec
 
 from agentsim.cache.entry_store import CacheEntry
 from agentsim.core.verdict import Divergence
+from agentsim.diagnose.changed_things import words_of_change
 from agentsim.diagnose.kept_content import UnreadContent, is_replaced, unread_content
 from agentsim.diagnose.prompt_diff import address, cause_of, first_difference
 from agentsim.diagnose.relax_causes import CauseFinder
@@ -91,6 +92,9 @@ class LossFinder:
         words.established.append(boundary_sentence(new, common, new.tokens_until(common)))
         unserved = max(0, reachable - reading.tokens)
         named = self._weighed(seen, parent, place, code, blocked, best, unserved, lost, reading, words)
+        sentences, fix = words_of_change(named.place, old, new)
+        words.established += sentences
+        words.fix = words.fix or fix
         self._say_more(seen, parent, common, unread, best, summarised, reading, words)
         dropped = not unread.later
         if dropped and not unserved and code not in ("AS306", "AS123"):
@@ -167,7 +171,8 @@ class LossFinder:
         if summarised and unread.behind:
             words.established.append(
                 f"A summary took the place of the history, and {unread.behind:,} tokens stand behind it word for word "
-                "as they were sent before: only their place makes them new."
+                "as they were sent before: only their place makes them new. In front of the summary they would have "
+                f"been read, {unread.front + reading.tokens + unread.behind:,} tokens in all."
             )
             words.fix = "Put what stays the same in front of the summary, with a breakpoint at its end."
 

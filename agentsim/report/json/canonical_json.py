@@ -57,7 +57,9 @@ def replay_document(
     ``rows``, ``row`` and ``lane`` choose rows; numbers and totals stay those of the whole session. ``problems`` are
     those of the input beyond the session's own.
     """
+    from agentsim.diagnose.loss_findings import findings_of
     from agentsim.diagnose.never_read import never_read
+    from agentsim.report.json.findings_json import findings_document
     from agentsim.report.json.never_read_json import in_vain_document, in_vain_sums
 
     session = diagnosis.session
@@ -76,6 +78,7 @@ def replay_document(
         ],
         "events": [_event(event) for event in session.events],
         "totals": {**totals(diagnosis.totals), "never_read": in_vain_sums(in_vain)},
+        "findings": findings_document(findings_of(diagnosis)),
         "accounting": accounting(session.accounting),
         "problems": problem_documents([*problems, *session.problems]),
     }

@@ -304,6 +304,11 @@ def _totals(paper: Paper, diagnosis: Diagnosis) -> None:
     write_uncached(paper, diagnosis)
     write_in_vain(paper, diagnosis)
     write_losses(paper, totals.losses, totals.cost)
+    if totals.misses > 1:
+        from agentsim.diagnose.loss_findings import findings_of
+        from agentsim.report.screen.findings_page import write_findings
+
+        write_findings(paper, findings_of(diagnosis))
 
 
 def _at_least(pico: int | None) -> str:

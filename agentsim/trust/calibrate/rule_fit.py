@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from math import sqrt
 from typing import Literal
 
 import msgspec
 
+from agentsim.core.shares import wilson
 from agentsim.rules.providers import ProviderRules, rules_for
 from agentsim.trust.calibrate.pause_returns import FitEvidence, PauseReturn
 
@@ -41,7 +41,6 @@ LEAST_FLOOR = 5
 """A base prefix is named where one of so many losses, or more, left just that."""
 
 _MOSTLY = (98, 100)
-_Z = 1.959964
 
 Clock = Literal["request_start", "response_end"]
 
@@ -229,14 +228,6 @@ def _bins(returns: Sequence[PauseReturn]) -> tuple[Bin, ...]:
                 )
             )
     return tuple(bins)
-
-
-def wilson(part: int, whole: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share (E. B. Wilson, 1927)."""
-    share, squared = part / whole, _Z * _Z
-    middle = (share + squared / (2 * whole)) / (1 + squared / whole)
-    half = _Z * sqrt(share * (1 - share) / whole + squared / (4 * whole * whole)) / (1 + squared / whole)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _quantum(reads: Iterable[int]) -> Quantum | None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from agentsim.cache.modeled_provider import ModeledProvider
 from agentsim.cli import main
+from agentsim.core.shares import wilson
 from agentsim.report.exits import ExitCode
 from agentsim.rules.providers import rules_for
 from agentsim.rules.providers.rules_library import load_rules, read_rules_file, with_rules
@@ -23,7 +24,6 @@ from agentsim.traces.samples.claude_log import ClaudeLog
 from agentsim.trust.calibrate import PauseReturn, fit, returns_of
 from agentsim.trust.calibrate.fitted_rules_file import override
 from agentsim.trust.calibrate.pause_returns import FitEvidence
-from agentsim.trust.calibrate.rule_fit import wilson
 from tests.agentsim.prompts import DAY, MODEL, block, prompt, request
 
 SECOND = 10**9

@@ -1,0 +1,214 @@
+"""Equal losses as one finding: the same cause at the same place by the same change, or down to the same floor, with the
+rhythm in which they come and what stands in front of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+
+import msgspec
+
+from agentsim.core.prompt import Prompt
+from agentsim.core.session import Row
+from agentsim.core.verdict import Verdict
+from agentsim.diagnose.changed_things import ClearedThing, changed_tools, cleared_thing
+from agentsim.diagnose.diagnosis import Diagnosis
+from agentsim.diagnose.loss_leads import EXPECTED, Lead, find_lead, marked_rows
+
+SECOND, MINUTE = 10**9, 60 * 10**9
+
+SAME_FLOOR = 200
+"""Reads that differ by less than one part in so many end at the same place."""
+
+SAME_TIME = 10
+"""Times between losses that differ by less than one part in so many are a rhythm."""
+
+_BLIND = frozenset({"AS105", "AS112", "AS130", "AS190", "AS901", "AS902"})
+"""Causes that name no place: how far the read reached is what they have in common."""
+
+_PLURALS = {
+    "image": "images",
+    "document": "documents",
+    "thinking": "blocks of thinking",
+    "tool result": "tool results",
+    "message": "messages",
+}
+
+
+class RepeatedLoss(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Losses that are one: ``rows`` are their numbers in the session, counted from 1. ``what`` says what they have in
+    common beyond the cause, ``rhythm`` when they come. ``cost`` is in picodollars, of those that have a price."""
+
+    cause: str
+    what: str
+    rhythm: str
+    rows: tuple[int, ...]
+    tokens: int
+    cost: int | None
+    lead: Lead | None = None
+
+
+class RepeatedLosses(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The losses of a session that come more than once, the dearest first, and what those without a place have in
+    common."""
+
+    repeated: tuple[RepeatedLoss, ...] = ()
+    lead: Lead | None = None
+
+
+class _Loss(msgspec.Struct, frozen=True, gc=False):
+    number: int
+    row: Row
+    verdict: Verdict
+    old: Prompt | None
+    cleared: ClearedThing | None
+
+
+def findings_of(diagnosis: Diagnosis) -> RepeatedLosses:
+    """What the losses of a session come down to. A loss that stands alone is in none of the findings."""
+    losses = _losses(diagnosis)
+    if len(losses) < 2:
+        return RepeatedLosses()
+    marks = marked_rows(diagnosis.session, diagnosis.verdicts)
+    order = _places_in_lanes(diagnosis)
+    found = []
+    for group in _groups(losses):
+        if len(group) < 2:
+            continue
+        costs = [loss.verdict.lost_cost for loss in group if loss.verdict.lost_cost is not None]
+        found.append(
+            RepeatedLoss(
+                cause=group[0].verdict.cause or "AS902",
+                what=_what(group),
+                rhythm=_rhythm(group, order),
+                rows=tuple(loss.number for loss in group),
+                tokens=sum(loss.verdict.lost for loss in group),
+                cost=sum(costs) if costs else None,
+                lead=find_lead(marks, _ids(group)) if _leaves_open(group[0]) else None,
+            )
+        )
+    found.sort(key=lambda one: (-(one.cost or 0), -one.tokens, one.rows))
+    unclear = [loss for loss in losses if (loss.verdict.cause or "AS902") in _BLIND]
+    said = any(one.lead is not None and set(one.rows) == {loss.number for loss in unclear} for one in found)
+    return RepeatedLosses(repeated=tuple(found), lead=None if said else find_lead(marks, _ids(unclear)))
+
+
+def _ids(losses: Sequence[_Loss]) -> set[str]:
+    return {loss.row.request.id for loss in losses}
+
+
+def _leaves_open(loss: _Loss) -> bool:
+    """Whether a cause leaves the question when it happens: a lifetime, a setting or a breakpoint answers it itself."""
+    return (loss.verdict.cause or "AS902")[:3] in ("AS1", "AS9")
+
+
+def _losses(diagnosis: Diagnosis) -> list[_Loss]:
+    prompts = {row.request.id: row.request.prompt for row in diagnosis.rows}
+    found = []
+    for number, (row, verdict) in enumerate(zip(diagnosis.rows, diagnosis.verdicts, strict=True), 1):
+        if verdict.kind != "miss" or not row.request.counted:
+            continue
+        old, new = prompts.get(verdict.compared_with or ""), row.request.prompt
+        known = verdict.place is not None and old is not None and new is not None
+        cleared = cleared_thing(verdict.place, old, new) if known else None  # type: ignore[arg-type]
+        found.append(_Loss(number, row, verdict, old, cleared))
+    return found
+
+
+def _groups(losses: Sequence[_Loss]) -> list[list[_Loss]]:
+    groups: dict[tuple[object, ...], list[_Loss]] = {}
+    floors: dict[str, list[int]] = {}
+    for loss in losses:
+        groups.setdefault(_key(loss, floors), []).append(loss)
+    return list(groups.values())
+
+
+def _key(loss: _Loss, floors: dict[str, list[int]]) -> tuple[object, ...]:
+    verdict, place = loss.verdict, loss.verdict.place
+    cause = verdict.cause or "AS902"
+    if place is None:
+        if cause not in _BLIND:
+            return (cause,)
+        known = floors.setdefault(cause, [])
+        read = loss.row.usage.read or 0
+        floor = next((one for one in known if abs(one - read) * SAME_FLOOR <= one), None)
+        if floor is None:
+            known.append(read)
+            floor = read
+        return (cause, floor)
+    new = loss.row.request.prompt
+    if place.section == "tools" and loss.old is not None and new is not None:
+        tools = changed_tools(loss.old, new)
+        if bool(tools.came) != bool(tools.went):
+            return ("tools", tools.server or tuple(sorted(tools.names)))
+    if loss.cleared is not None:
+        return (cause, place.change, loss.cleared.thing)
+    address = place.name or (place.address if place.section != "messages" else None)
+    return (cause, place.section, place.change, address)
+
+
+def _what(group: Sequence[_Loss]) -> str:
+    """What equal losses have in common beyond their cause; empty where there is nothing to add."""
+    first = group[0]
+    if first.cleared is not None:
+        left = {loss.cleared.left for loss in group if loss.cleared is not None}
+        things = _PLURALS[first.cleared.thing]
+        if len(left) == 1 and (count := left.pop()):
+            return f"a sliding window of {count} {things if count > 1 else first.cleared.thing}"
+        return f"{things} of earlier turns"
+    place, new = first.verdict.place, first.row.request.prompt
+    if place is None:
+        reads = [loss.row.usage.read or 0 for loss in group]
+        if first.verdict.cause not in _BLIND:
+            return ""
+        if not any(reads):
+            return "each time nothing was read"
+        same = f"{reads[0]:,}" if len({*reads}) == 1 else f"about {round(median(reads)):,}"
+        return f"each time {same} tokens were read"
+    if place.section == "tools" and first.old is not None and new is not None:
+        tools = changed_tools(first.old, new)
+        if bool(tools.came) != bool(tools.went):
+            kinds = {loss.verdict.cause for loss in group}
+            who = f"the MCP server {tools.server} ({len(tools.names)} tools)" if tools.server else None
+            who = who or (tools.names[0] if len(tools.names) == 1 else f"{len(tools.names)} tools")
+            return f"{who} {'comes and goes' if len(kinds) > 1 else 'comes' if tools.came else 'goes'}"
+    places = {loss.verdict.place.address for loss in group if loss.verdict.place is not None}
+    return f"each time in {place.address}" if len(places) == 1 else ""
+
+
+def _places_in_lanes(diagnosis: Diagnosis) -> dict[str, tuple[str, int]]:
+    """For each request of which a read was expected: its lane, and its number among those of the lane."""
+    counts: dict[str, int] = {}
+    places = {}
+    for row, verdict in zip(diagnosis.rows, diagnosis.verdicts, strict=True):
+        lane = row.request.lane
+        if verdict.kind in EXPECTED and row.request.counted:
+            counts[lane] = counts.get(lane, -1) + 1
+            places[row.request.id] = (lane, counts[lane])
+    return places
+
+
+def _rhythm(group: Sequence[_Loss], order: dict[str, tuple[str, int]]) -> str:
+    first, last = group[0].number, group[-1].number
+    places = [order[loss.row.request.id] for loss in group if loss.row.request.id in order]
+    lanes = {lane for lane, _ in places}
+    if len(lanes) > 1:
+        return f"in {len(lanes)} lanes, from #{first} to #{last}"
+    steps = {later - earlier for (_, earlier), (_, later) in pairwise(places)}
+    if steps == {1} and len(group) > 2:
+        return f"on each request from #{first} to #{last}"
+    if len(steps) == 1 and len(group) > 2:
+        return f"on every {_ordinal(steps.pop())} request from #{first} to #{last}"
+    starts = [loss.row.start for loss in group if loss.row.start is not None]
+    if len(group) > 2 and len(starts) == len(group):
+        gaps = [later - earlier for earlier, later in pairwise(starts)]
+        usual = median(gaps)
+        if usual >= MINUTE and all(abs(gap - usual) * SAME_TIME <= usual for gap in gaps):
+            return f"every {round(usual / MINUTE):,} min from #{first} to #{last}"
+    numbers = [f"#{loss.number}" for loss in group]
+    return " and ".join(numbers) if len(numbers) == 2 else f"between #{first} and #{last}"
+
+
+def _ordinal(number: int) -> str:
+    return {2: "second", 3: "third"}.get(number, f"{number}th")

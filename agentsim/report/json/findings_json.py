@@ -1,0 +1,56 @@
+"""Losses that come more than once, for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agentsim.core.shares import wilson
+from agentsim.report.figures import exact
+
+if TYPE_CHECKING:
+    from agentsim.diagnose.loss_findings import RepeatedLosses
+    from agentsim.diagnose.loss_leads import Lead
+
+DOLLAR_DIGITS = 12
+
+
+def findings_document(found: RepeatedLosses) -> dict[str, Any]:
+    """The findings and the leads."""
+    return {
+        "repeated": [
+            {
+                "cause": one.cause,
+                "what": one.what,
+                "rhythm": one.rhythm,
+                "rows": list(one.rows),
+                "tokens": one.tokens,
+                "cost": exact(one.cost, DOLLAR_DIGITS),
+                "lead": lead_document(one.lead),
+            }
+            for one in found.repeated
+        ],
+        "lead": lead_document(found.lead),
+    }
+
+
+def lead_document(lead: Lead | None) -> dict[str, Any] | None:
+    """A lead: its counts, how many times as frequent losses are there (``None``: there are none elsewhere), the 95 %
+    intervals of both shares in per mille, and how likely it is by chance."""
+    if lead is None:
+        return None
+    return {
+        "after": lead.what,
+        "lost": lead.lost,
+        "present": lead.present,
+        "lost_elsewhere": lead.lost_else,
+        "absent": lead.absent,
+        "lift": f"{lead.lift:.2f}" if lead.lift is not None else None,
+        "interval_per_mille": _interval(lead.lost, lead.present),
+        "interval_elsewhere_per_mille": _interval(lead.lost_else, lead.absent),
+        "chance_below": f"{lead.chance:.1e}",
+        "sentence": lead.sentence,
+    }
+
+
+def _interval(part: int, whole: int) -> list[int]:
+    return [round(share * 1000) for share in wilson(part, whole)]

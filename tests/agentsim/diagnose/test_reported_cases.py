@@ -87,7 +87,6 @@ CASES = (
     Case(
         "07-codex-luna-5min-tool/rollout-2026-08-06T22-23-00-0000.jsonl",
         (Told(3, "miss", lost=136_142, cost="0.0245"), Told(5, "miss", lost=144_119, cost="0.0259")),
-        open=ROWS,
     ),
     *(
         Case("10-deepseek-peak-hours/log.jsonl", session=session, bill=bill)
@@ -116,7 +115,6 @@ CASES = (
     Case(
         "16-model-switch-economics/log.jsonl",
         (Told(3, "miss", "AS404", lost=60_900), *(Told(row, "recovered") for row in (4, 5, 6))),
-        open=ROWS,
     ),
     Case(
         "19-caching-never-on/log.jsonl",
@@ -192,8 +190,8 @@ CASES = (
     Case("F7-litellm-gpt56-writes/spend.jsonl", bill="1.905"),
     Case("F7-litellm-gpt56-writes/pairs.jsonl", bill="1.27"),
     Case("automatic-steps/step_clean.jsonl"),
-    Case("automatic-steps/step_one_off.jsonl", (Told(41, "miss"),), open=ROWS),
-    Case("real-files/effort-change.jsonl", (Told(3, "miss", "AS403", lost=100_500),), open=ROWS),
+    Case("automatic-steps/step_one_off.jsonl", (Told(41, "miss"),)),
+    Case("real-files/effort-change.jsonl", (Told(3, "miss", "AS403", lost=100_500),)),
     Case("real-files/vcr-bedrock.yaml", (Told(2, "hit"),)),
     Case("real-files/vcr-gzip-body.yaml", (Told(2, "hit"),)),
     Case("real-files/go-vcr-v2.yaml", (Told(1, "uncached", "AS303"), Told(2, "uncached", "AS303"))),
@@ -256,7 +254,6 @@ def sessions(file: str) -> tuple[Session, ...]:
 
 
 @pytest.mark.skipif(not REPORTED.exists(), reason="the reported cases are not here")
-@pytest.mark.xfail(strict=True, reason="not right yet: the judge on counters alone")
 def test_reads_of_gemini_end_at_blocks_of_about_2028() -> None:
     """Of 20 requests those alone lost something that read at least one block less than the prompt before had."""
     (session,) = sessions("real-files/gemini-2k-blocks.traj.json")

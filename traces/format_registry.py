@@ -220,14 +220,20 @@ def grouped(paths: Sequence[str], problems: list[Problem]) -> tuple[dict[LogForm
     found = find(paths, problems.append)
     by_format: dict[LogFormat, list[str]] = {}
     for file in found:
-        format = _checked_format(file, problems)
+        told: list[Problem] = []
+        format = told_format(file, told)
+        if format is None and file.named:
+            raise TraceError(file.path, told[-1].reason, told[-1].remedy)
+        problems += [problem for problem in told if problem not in problems]
         if format is not None:
             by_format.setdefault(format, []).append(file.path)
     groups = {format: by_format[format] for format in in_order(format.module for format in by_format)}
     return groups, frozenset(file.path for file in found if file.named)
 
 
-def _checked_format(file: FoundFile, problems: list[Problem]) -> LogFormat | None:
+def told_format(file: FoundFile, problems: list[Problem]) -> LogFormat | None:
+    """The format of a file that was found; where it has none, that is told in ``problems``, unless its name is one that
+    many other files have as well."""
     remedy = "'agentsim trace formats' lists what can be read"
     try:
         head = _head(file.path)
@@ -237,11 +243,9 @@ def _checked_format(file: FoundFile, problems: list[Problem]) -> LogFormat | Non
         format = format_of(head, file.path)
         if format is not None:
             return format
-        problems += [problem for problem in brought_formats()[1] if problem not in problems]
+        problems += brought_formats()[1]
         reason = "of no known format; expected JSON lines of an agent's log" if head.strip() else "an empty file"
-    if file.named:
-        raise TraceError(file.path, reason, remedy)
-    if not file.path.endswith(LOG_ENDS) and file.path.endswith(QUIET_ENDS):
+    if not file.named and not file.path.endswith(LOG_ENDS) and file.path.endswith(QUIET_ENDS):
         return None
     problems.append(Problem(file=file.path, line=0, reason=reason, remedy=remedy))
     return None

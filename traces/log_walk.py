@@ -8,12 +8,22 @@ from typing import NamedTuple
 
 from agentsim.core.session import Problem
 
-LOG_ENDS = (".jsonl", ".ndjson", ".jsonl.gz", ".jsonl.zst", ".request.json", ".response.json")
+PACKED = ("", ".gz", ".zst")
+"""Behind each end of a name: a file that is packed is read as what is in it."""
+
+LOG_ENDS = tuple(end + packed for end in (".jsonl", ".ndjson", ".request.json", ".response.json") for packed in PACKED)
 """In a folder only files with these ends are looked at; a file that was named is taken whatever its name."""
 
-QUIET_ENDS = (".json", ".traj", ".db", ".csv", ".har", ".yaml", ".yml", ".eval", ".json.gz", ".json.zst", ".har.gz")
+QUIET_ENDS = (
+    *(end + packed for end in (".json", ".traj", ".csv", ".har", ".yaml", ".yml") for packed in PACKED),
+    ".db",
+    ".eval",
+)
 """Ends that many other files have as well: such a file in a folder is looked at, and nothing is said when it is of no
 known format."""
+
+NO_LOGS = frozenset({"journal.jsonl"})
+"""Names of files that harnesses keep among their logs for themselves."""
 
 MAX_DEPTH = 64
 
@@ -64,7 +74,7 @@ def _walk(
             if entry.is_dir():
                 if depth < MAX_DEPTH:
                     _walk(entry.path, depth + 1, found, entered, tell, ends)
-            elif entry.name.endswith(ends) and entry.is_file():
+            elif entry.name.endswith(ends) and entry.name not in NO_LOGS and entry.is_file():
                 found.setdefault(entry.path, False)
         except OSError as error:
             tell(_unreadable(entry.path, error))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.core.session import Problem, Request, Session
-from agentsim.traces.format_registry import LogFormat, detect
+from agentsim.traces.format_registry import LogFormat, told_format
 from agentsim.traces.hostile_records import TraceError
 from agentsim.traces.log_walk import find
 
@@ -29,15 +29,10 @@ def read_recordings(paths: Sequence[str], problems: list[Problem]) -> Iterator[R
     """The sessions of these files and folders, one at a time. What cannot be read at all is told in ``problems``."""
     together: dict[LogFormat, list[str]] = {}
     for found in find(paths, problems.append):
-        try:
-            format = detect(found.path)
-        except OSError as error:
-            problems.append(_problem(error, found.path))
-            continue
+        format = told_format(found, problems)
         if format is None:
-            remedy = "'agentsim trace formats' lists what can be read"
-            problems.append(Problem(file=found.path, line=0, reason="of no known format", remedy=remedy))
-        elif format.module in ONE_FILE:
+            continue
+        if format.module in ONE_FILE:
             for session in _sessions(format, [found.path], problems):
                 yield Recording(session, (found.path,))
         else:

@@ -14,7 +14,7 @@ from agentsim.diagnose import Diagnosis
 from agentsim.fleet.summary.conversation_report import report_on
 from agentsim.fleet.summary.summary_shape import UnitReport, known_cost
 from agentsim.rules.prices import default_book
-from agentsim.traces.readers.claude_code.claude_files import LogFile, conversations, default_roots, look_at
+from agentsim.traces.readers.claude_code.claude_files import LogFile, conversations, look_at
 from agentsim.traces.time_stamps import nanoseconds
 
 CLAUDE_CODE = "claude-code"
@@ -54,22 +54,23 @@ Tell = Callable[[Sequence[PickerLine], int, int], bool]
 
 def gather(paths: Sequence[str], tell: Tell) -> list[Problem]:
     """Sum up every session under the paths (without any: of this machine); what could not be read is returned."""
-    from agentsim.traces.format_registry import detect
+    from agentsim.traces.format_registry import told_format
+    from agentsim.traces.harness_places import found_places
     from agentsim.traces.log_walk import find
 
     problems: list[Problem] = []
-    found = find(paths or default_roots(), problems.append)
+    found = find(paths or [place.path for place in found_places()], problems.append)
     logs: list[LogFile] = []
     others: dict[str, list[str]] = {}
     for file in found:
+        format = told_format(file, problems)
+        if format is None:
+            continue
+        if format.name != CLAUDE_CODE:
+            others.setdefault(format.module, []).append(file.path)
+            continue
         try:
-            format = detect(file.path)
-            if format is None:
-                continue
-            if format.name == CLAUDE_CODE:
-                logs.append(look_at(file.path))
-            else:
-                others.setdefault(format.module, []).append(file.path)
+            logs.append(look_at(file.path))
         except OSError as error:
             problems.append(
                 Problem(file=file.path, line=0, reason=error.strerror or str(error), remedy="check that it can be read")

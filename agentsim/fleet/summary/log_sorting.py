@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 
 from agentsim.core.session import Problem
+from agentsim.traces.log_walk import LOG_ENDS, FoundFile, find
 from agentsim.traces.readers.claude_code.claude_files import LogFile, default_roots, find_logs, look_at
 
 MARKS = (b'"isSidechain"', b'"leafUuid"', b'"file-history-snapshot"', b'"queue-operation"')
@@ -27,21 +28,18 @@ def sort_out(paths: Sequence[str] | None, problems: list[Problem]) -> tuple[list
         for path in find_logs(default_roots(), problems):
             _look_at(path, files, problems)
         return files, {}
-    others: list[str] = []
-    folders: set[str] = set()
-    logs = find_logs(paths, problems)
-    for path in logs:
-        try:
-            head = _head(path)
-        except OSError:
-            head = b""  # looking at it will tell why
-        if not head or any(mark in head for mark in MARKS):
-            _look_at(path, files, problems)
-            folders.add(os.path.dirname(path))
-        else:
-            others.append(path)
-    others += _beside(paths, set(logs), folders)
-    return files, _by_format(others, frozenset(paths), files, problems) if others else {}
+    others: list[FoundFile] = []
+    for found in find(paths, problems.append):
+        if found.named or found.path.endswith(LOG_ENDS):
+            try:
+                head = _head(found.path)
+            except OSError:
+                head = b""  # looking at it will tell why
+            if not head or any(mark in head for mark in MARKS):
+                _look_at(found.path, files, problems)
+                continue
+        others.append(found)
+    return files, _by_format(others, files, problems) if others else {}
 
 
 def _look_at(path: str, files: list[LogFile], problems: list[Problem]) -> None:
@@ -60,46 +58,16 @@ def _head(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _beside(paths: Sequence[str], logs: set[str], folders: set[str]) -> list[str]:
-    """Files of other names in folders that hold no log of Claude Code: beside its logs lie things of its own."""
-    if all(not os.path.isdir(path) for path in paths):
-        return []
-    from agentsim.traces.log_walk import find
-
-    told: list[Problem] = []  # what cannot be entered was told when logs were looked for
-    found = [file.path for file in find([path for path in paths if os.path.isdir(path)], told.append)]
-    return [path for path in found if path not in logs and not _is_under(os.path.dirname(path), folders)]
-
-
-def _is_under(folder: str, folders: set[str]) -> bool:
-    while folder not in folders:
-        above = os.path.dirname(folder)
-        if above == folder:
-            return False
-        folder = above
-    return True
-
-
-def _by_format(others: Sequence[str], named: frozenset[str], files: list[LogFile], problems: list[Problem]) -> Groups:
-    from agentsim.traces.format_registry import format_of, head_of
-    from agentsim.traces.log_lines import open_log
-    from agentsim.traces.log_walk import LOG_ENDS
+def _by_format(others: Sequence[FoundFile], files: list[LogFile], problems: list[Problem]) -> Groups:
+    from agentsim.traces.format_registry import told_format
 
     groups: Groups = {}
-    for path in sorted(others):
-        try:
-            with open_log(path) as file:
-                format = format_of(head_of(file), path)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            problems.append(Problem(file=path, line=0, reason=reason, remedy="check that it is a readable file"))
-            continue
+    for found in others:
+        format = told_format(found, problems)
         if format is None:
-            if path in named or path.endswith(LOG_ENDS):
-                remedy = "'agentsim trace formats' lists what can be read"
-                problems.append(Problem(file=path, line=0, reason="of no known format", remedy=remedy))
-        elif format.module == "agentsim.traces.readers.claude_code":
-            _look_at(path, files, problems)
+            continue
+        if format.module == "agentsim.traces.readers.claude_code":
+            _look_at(found.path, files, problems)
         else:
-            groups.setdefault(format.module, []).append(path)
+            groups.setdefault(format.module, []).append(found.path)
     return groups

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from agentsim.core.session import Problem
 from agentsim.traces.log_lines import open_log
+from agentsim.traces.log_walk import find
 
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{1,200})"')
 _STAMP = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
@@ -52,42 +53,8 @@ def default_roots(environment: Mapping[str, str] | None = None) -> list[str]:
 
 def find_logs(paths: Iterable[str], problems: list[Problem]) -> list[str]:
     """The ``.jsonl`` files, packed or not, at or under the paths, sorted. What cannot be entered is told in
-    ``problems``.
-
-    Links to folders are followed once each, so a loop ends. A file named outright is taken whatever its name.
-    """
-    found: dict[str, None] = {}
-    entered: set[tuple[int, int]] = set()
-
-    def walk(folder: str) -> None:
-        try:
-            status = os.stat(folder)
-            if (status.st_dev, status.st_ino) in entered:
-                return
-            entered.add((status.st_dev, status.st_ino))
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError as error:
-            problems.append(_unreadable(folder, error))
-            return
-        for entry in entries:
-            try:
-                if entry.is_dir():
-                    walk(entry.path)
-                elif entry.name.endswith(_ENDS) and entry.is_file() and entry.name != "journal.jsonl":
-                    found[entry.path] = None
-            except OSError as error:
-                problems.append(_unreadable(entry.path, error))
-
-    for path in paths:
-        if os.path.isdir(path):
-            walk(path)
-        else:
-            found[path] = None
-    return sorted(found)
-
-
-def _unreadable(path: str, error: OSError) -> Problem:
-    return Problem(file=path, line=0, reason=error.strerror or "cannot be read", remedy="check that it may be read")
+    ``problems``. A file named outright is taken whatever its name."""
+    return [file.path for file in find(paths, problems.append, _ENDS)]
 
 
 def look_at(path: str) -> LogFile:

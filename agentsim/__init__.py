@@ -7,8 +7,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # importing it takes as long as a whole status line
 if TYPE_CHECKING:
     from agentsim.outlook.next_acts import next_acts as next
     from agentsim.whatif.comparison import compare

@@ -44,6 +44,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "fleet": "Judge thousands of logs, report on them, watch them.",
     },
     "Real harnesses": {
+        "guard": "Warn in Claude Code before something expensive happens.",
         "exec": "Run a harness against an emulated provider.",
         "serve": "Emulate a provider, cache included, for real harnesses.",
         "record": "Record a harness's real traffic, and pass it on.",
@@ -60,6 +61,13 @@ SECTIONS: dict[str, dict[str, str]] = {
 ``agentsim --help`` imports no command."""
 
 GROUPS: dict[str, dict[str, str]] = {
+    "guard": {
+        "install": "Put the status line and the hooks into Claude Code.",
+        "status": "Show what is installed, the limits, and what went wrong.",
+        "undo": "Take the status line and the hooks out again.",
+        "statusline": "Write Claude Code's status line: the cache and its price.",
+        "hook": "Answer Claude Code's hooks: warn, ask or block by price.",
+    },
     "scenario": {
         "list": "List the bundled scenarios.",
         "fit": "Make a scenario with the sizes and times of recorded sessions.",
@@ -92,6 +100,8 @@ GROUPS: dict[str, dict[str, str]] = {
 """The commands of each group; ``rules show`` is the module ``agentsim.commands.rules_show``."""
 
 SHORT: dict[str, str] = {
+    "statusline": "guard statusline",
+    "hook": "guard hook",
     "providers": "rules show",
     "calibrate": "rules calibrate",
     "probe": "rules probe",

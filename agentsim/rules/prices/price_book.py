@@ -87,6 +87,16 @@ class PriceBook:
                 return card  # type: ignore[no-any-return]
         return None
 
+    def tiers(self, provider: str, model: str, when: int, speed: str | None = None) -> Tiers:
+        """All cards of a model at a time by prompt size, those of the largest prompts first; nothing where it has no
+        known price. A card applies above its threshold."""
+        own = self._own.get(provider.strip().lower())
+        if own is not None and not speed and (card := own_card(own, model, when)) is not None:
+            return ((-1, card),)
+        if len(model) > LONGEST:
+            return ()
+        return tuple(tier for tier in self._tiers(provider, model, when, (None, speed, None)) if tier[1] is not None)
+
     def card_for(self, request: Request, usage: Usage | None = None) -> RateCard | None:
         """The prices of a request, at the tier of ``usage`` (its own by default)."""
         usage = usage or request.usage

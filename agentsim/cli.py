@@ -12,6 +12,8 @@ import click
 
 from agentsim import __version__
 from agentsim.commands.options.command import write_examples
+from agentsim.core.file_problems import FileProblem, WrittenFileError
+from agentsim.core.near_words import nearest
 from agentsim.report.exits import ExitCode, Failure
 
 NAME = "agentsim"
@@ -164,9 +166,7 @@ class _LazyGroup(click.Group):
         """The command that is meant. Raises UsageError, with the nearest name, where there is none."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, [*self.list_commands(ctx), *self.also_known()], 1, 0.6)
+            near = nearest(name, [*self.list_commands(ctx), *self.also_known()])
             hint = f"; did you mean '{near[0]}'?" if near else ""
             ctx.fail(f"no such command: '{name[:60]}'{hint}")
         return super().resolve_command(ctx, args)
@@ -290,11 +290,17 @@ def _run(arguments: Sequence[str] | None) -> int:
         return leaving.exit_code
     except Failure as failure:
         return _complain(failure)
+    except WrittenFileError as error:
+        return max(_complain(_misuse(problem)) for problem in error.problems)
     except click.ClickException as error:
         return _complain(_usage(error))
     except (click.Abort, KeyboardInterrupt):
         sys.stderr.write("\n")
         return ExitCode.INTERRUPTED
+
+
+def _misuse(found: FileProblem) -> Failure:
+    return Failure(found.what, file=found.file, line=found.line, remedy=found.remedy, code=ExitCode.USAGE)
 
 
 def _usage(error: click.ClickException) -> Failure:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+import msgspec
+
 from agentsim.harness.agent_steps import (
     ChangeSettings,
     Child,
@@ -137,7 +139,7 @@ def _harness(harness: scenario_schema.HarnessTable) -> Harness:
             transcript=whole(compaction.transcript, MILLION),
             model=compaction.model,
         ),
-        clearing=None if clearing is None else Clearing(**clearing.model_dump()),
+        clearing=None if clearing is None else Clearing(**msgspec.structs.asdict(clearing)),
         keep_alive=None if harness.keep_alive == "off" else KeepAlivePlan(preset=harness.keep_alive),
         helper=None
         if helper is None
@@ -260,19 +262,14 @@ def _step(step: scenario_steps.StepTable) -> Step:
 
 def _child(step: scenario_steps.FanOutStep, child: scenario_steps.ChildTable) -> Child:
     """What a subagent does: what it says itself, and else what the fan-out does."""
-    own = child.model_fields_set
-    work = child.model_copy(
-        update={
-            name: getattr(step, name)
-            for name in ("rounds", "round_text", "call", "result", "tool_time", "reply")
-            if name not in own
-        }
-    )
+    names = ("rounds", "round_text", "call", "result", "tool_time", "reply")
+    own = {name: value for name in names if (value := getattr(child, name)) is not None}
+    work = msgspec.structs.replace(step, **own)
     steps = _rounds(work) if child.steps is None else steps_of(child.steps)
     return Child(own=child.tokens, steps=steps, reply=work.reply, model=child.model)
 
 
-def _rounds(work: scenario_steps.ChildTable | scenario_steps.FanOutStep) -> tuple[Round, ...]:
+def _rounds(work: scenario_steps.FanOutStep) -> tuple[Round, ...]:
     one = ToolCall(tokens=work.call, result=work.result, took=whole(work.tool_time, SECOND))
     return (Round(calls=(one,), text=work.round_text),) * work.rounds
 

@@ -3,76 +3,82 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+import msgspec
 
+from agentsim.core.written_types import Written
 from agentsim.harness.random_draws import ChosenDraw, Draw, Fixed, Uniform, lognormal
 
 LARGEST = Decimal(10**12)
 """Nothing in a scenario is larger: tokens, seconds or counts."""
 
-Number = Annotated[Decimal, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
+
+def decimal_up_to(most: Decimal, *, above: Decimal | None = None) -> Written:
+    """A number from 0 (or above another one) to the largest."""
+
+    def read(value: Any) -> Decimal:
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+            raise ValueError("must be a number")
+        number = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
+        if not number.is_finite() or number < 0 or number > most or (above is not None and number <= above):
+            raise ValueError(f"must be a number {'from 0' if above is None else f'above {above}'} to {most:,}")
+        return number
+
+    least = {"minimum": 0} if above is None else {"exclusiveMinimum": int(above)}
+    return Written(read, {"type": "number", **least, "maximum": int(most)})
+
+
+Number = Annotated[Decimal, decimal_up_to(LARGEST)]
+AboveZero = Annotated[Decimal, decimal_up_to(LARGEST, above=Decimal(0))]
 
 KINDS = ("fixed", "uniform", "lognormal", "empirical")
 
 
-class ScenarioTable(BaseModel):
-    """What all tables of a scenario have in common: unknown keys are errors, values never change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class ScenarioTable(msgspec.Struct, frozen=True, kw_only=True):
+    """What all tables of a scenario have in common: values never change."""
 
 
-class Lognormal(ScenarioTable):
+class Lognormal(ScenarioTable, frozen=True, kw_only=True):
     """A lognormal distribution, by its median and the value that 95 % lie below; clipped to [min, max]."""
 
-    median: Annotated[Decimal, Field(gt=0, le=LARGEST, allow_inf_nan=False)]
-    p95: Annotated[Decimal, Field(gt=0, le=LARGEST, allow_inf_nan=False)]
+    median: AboveZero
+    p95: AboveZero
     min: Number = Decimal(0)
     max: Number | None = None
 
-    @model_validator(mode="after")
-    def _in_order(self) -> Lognormal:
+    def __post_init__(self) -> None:
         if self.p95 < self.median:
             raise ValueError("p95 is below the median")
         if self.max is not None and self.max < self.min:
             raise ValueError("max is below min")
-        return self
 
 
-class Distribution(ScenarioTable):
+class Distribution(ScenarioTable, frozen=True, kw_only=True):
     """A number: written alone it is fixed; else one of ``uniform = [from, to]``, ``lognormal = {median, p95}`` and
     ``empirical = [values]``."""
+
+    ALONE: ClassVar[dict[str, Any]] = {"type": "number", "minimum": 0}
 
     fixed: Number | None = None
     uniform: tuple[Number, Number] | None = None
     lognormal: Lognormal | None = None
-    empirical: Annotated[tuple[Number, ...], Field(min_length=1, max_length=100_000)] | None = None
+    empirical: Annotated[tuple[Number, ...], msgspec.Meta(min_length=1, max_length=100_000)] | None = None
 
-    @model_validator(mode="before")
     @classmethod
-    def _alone(cls, value: Any) -> Any:
+    def from_written(cls, value: Any) -> Any:
+        """A number alone is a fixed one."""
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             return {"fixed": value}
-        if isinstance(value, str | bool):
+        if not isinstance(value, dict):
             raise ValueError("expected a number, or a table with one of " + ", ".join(KINDS))
         return value
 
-    @model_validator(mode="after")
-    def _one(self) -> Distribution:
+    def __post_init__(self) -> None:
         if sum(getattr(self, kind) is not None for kind in KINDS) != 1:
             raise ValueError("expected a number, or a table with one of " + ", ".join(KINDS))
         if self.uniform is not None and self.uniform[1] < self.uniform[0]:
             raise ValueError("uniform: the second number is below the first")
-        return self
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """A number alone stands for a fixed one."""
-        table = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "number", "minimum": 0}, table]}
 
     def draw(self, unit: int = 1) -> Draw:
         """The distribution in whole numbers of 1/``unit``."""

@@ -30,7 +30,6 @@ def test_the_base_install_is_small():
         "click",
         "genai-prices",
         "msgspec",
-        "pydantic",
         "simpy",
         "textual",
         "tiktoken",

@@ -50,7 +50,7 @@ def read_paths(paths: Sequence[str]) -> Opened:
 
 
 def simulated_sessions(path: str) -> list[Session]:
-    """The sessions of a scenario file, simulated with seed 0. Raises ValueError (ScenarioError) or OSError."""
+    """The sessions of a scenario file, simulated with seed 0. Raises ValueError (WrittenFileError) or OSError."""
     from agentsim.harness.plan_run import simulate
     from agentsim.scenarios.scenario_loading import load
 

@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentsim.budget.budget_document import BudgetDocument, BudgetTable
 from agentsim.budget.budget_limits import Budget, Limit
-from agentsim.core.toml_lines import Path, key_lines, line_of
-
-if TYPE_CHECKING:
-    from agentsim.budget.budget_document import BudgetTable, Document
+from agentsim.core.file_problems import WrittenFileError, refused
+from agentsim.core.toml_lines import Path
+from agentsim.core.written_files import WrittenFile, read_text
 
 NAME = "agentsim.toml"
 PROJECT = "pyproject.toml"
 TABLE = ("tool", "agentsim")
 MOST_BYTES = 4 * 2**20
-
-
-class ConfigError(Exception):
-    """A configuration that cannot be used: the file, the line, the key, the reason, and what to do about it."""
-
-    def __init__(
-        self, reason: str, *, file: str, line: int | None = None, key: str | None = None, remedy: str | None = None
-    ) -> None:
-        super().__init__(reason)
-        self.reason = f"{key}: {reason}" if key else reason
-        self.file = file
-        self.line = line
-        self.key = key
-        self.remedy = remedy
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,44 +47,38 @@ def find_config(start: str = ".") -> str | None:
 
 
 def load_config(file: str) -> Config:
-    """Read a configuration. Raises ConfigError."""
-    text = _read(file)
-    try:
-        data = tomllib.loads(text, parse_float=_decimal)
-    except tomllib.TOMLDecodeError as error:
-        raise _syntax_error(error, file) from None
-    except RecursionError:
-        raise ConfigError("nested too deep", file=file) from None
-    lines = key_lines(text)
-    prefix: Path = ()
+    """Read a configuration. Raises WrittenFileError."""
+    written = WrittenFile(read_text(file, MOST_BYTES), file, parse_float=_decimal)
+    data, prefix = written.data, Path()
     if os.path.basename(file) == PROJECT:
         prefix = TABLE
         for part in TABLE:
             data = data.get(part, {}) if isinstance(data, dict) else {}
         if not data:
-            raise ConfigError("no [tool.agentsim] in it", file=file, remedy=f"write one, or an {NAME}")
-    document = _checked(data, file, lines, prefix)
+            raise refused("no [tool.agentsim] in it", f"write one, or an {NAME}", file=file)
+    document: BudgetDocument = written.fit(data, BudgetDocument, prefix)
+    budgets = () if document is None else _budgets(document, written, prefix)
+    written.check()
     return Config(
         file=file,
         root=os.path.dirname(file) or ".",
-        budgets=_budgets(document, file, lines, prefix),
+        budgets=budgets,
         traces=document.traces,
         baseline=document.baseline,
     )
 
 
-def _budgets(document: Document, file: str, lines: dict[Path, int], prefix: Path) -> tuple[Budget, ...]:
+def _budgets(document: BudgetDocument, written: WrittenFile, prefix: Path) -> tuple[Budget, ...]:
     found: list[Budget] = []
     names: set[str] = set()
     for number, table in enumerate(document.budget):
         path = (*prefix, "budget", number)
-        limits = _limits(table, lines, path)
+        limits = _limits(table, written, path)
         name = table.name or f"budget {number + 1}"
         if not limits:
-            raise ConfigError("this budget limits nothing", file=file, line=line_of(lines, path), key=name)
+            written.say(path, f"the budget {name!r} limits nothing", "give it a limit, such as max-cost")
         if name in names:
-            line = line_of(lines, (*path, "name"))
-            raise ConfigError(f"two budgets are called {name}", file=file, line=line, key="name")
+            written.say((*path, "name"), f"two budgets are called {name!r}", "call one of them something else")
         names.add(name)
         found.append(
             Budget(
@@ -110,16 +88,16 @@ def _budgets(document: Document, file: str, lines: dict[Path, int], prefix: Path
                 judge=table.judge,
                 level=table.level,
                 allow_skipped=table.allow_skipped,
-                file=file,
-                line=line_of(lines, path),
+                file=written.file,
+                line=written.line(path),
             )
         )
     return tuple(found)
 
 
-def _limits(table: BudgetTable, lines: dict[Path, int], path: Path) -> tuple[Limit, ...]:
+def _limits(table: BudgetTable, written: WrittenFile, path: Path) -> tuple[Limit, ...]:
     def line(*keys: str | int) -> int | None:
-        return line_of(lines, (*path, *keys))
+        return written.line((*path, *keys))
 
     limits: list[Limit] = []
     if table.max_cost is not None:
@@ -149,58 +127,18 @@ def _limits(table: BudgetTable, lines: dict[Path, int], path: Path) -> tuple[Lim
     return tuple(limits)
 
 
-def _checked(data: object, file: str, lines: dict[Path, int], prefix: Path) -> Document:
-    from pydantic import ValidationError
-
-    from agentsim.budget.budget_document import Document, faults
-
-    try:
-        return Document.model_validate(data)
-    except ValidationError as error:
-        found = sorted((line_of(lines, (*prefix, *path)) or 0, _dotted(path), why) for path, why in faults(error))
-        line, key, reason = found[0]
-        more = f"; and {len(found) - 1} more like this" if len(found) > 1 else ""
-        raise ConfigError(reason, file=file, line=line or None, key=key, remedy=more.lstrip("; ") or None) from None
-
-
-def _dotted(path: Path) -> str:
-    return ".".join(str(part) for part in path if not isinstance(part, int)) or "the file"
-
-
-def _read(file: str) -> str:
-    try:
-        with open(file, "rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(error.strerror or str(error), file=file, remedy="check the spelling") from error
-    if len(data) > MOST_BYTES:
-        raise ConfigError("too large to be a configuration", file=file)
-    try:
-        return data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError("not UTF-8", file=file, line=line) from None
-
-
-def _syntax_error(error: tomllib.TOMLDecodeError, file: str) -> ConfigError:
-    reason, _, place = str(error).partition(" (at ")
-    words = place.replace(",", " ").split()
-    line = int(words[1]) if words[:1] == ["line"] and words[1].isdigit() else None
-    return ConfigError(f"not TOML: {reason}", file=file, line=line)
-
-
 def _decimal(text: str) -> Decimal:
     return Decimal(text.replace("_", ""))
 
 
 def _has_table(project: str) -> bool:
     try:
-        text = _read(project)
-        table = tomllib.loads(text) if "agentsim" in text else {}
-    except (ConfigError, tomllib.TOMLDecodeError, RecursionError):
+        text = read_text(project, MOST_BYTES)
+        table = WrittenFile(text, project).data.get("tool") if "agentsim" in text else None
+    except WrittenFileError:
         # Somebody else's file: a defect in it is not ours to report unless it is named.
         return False
-    return isinstance(table.get("tool"), dict) and "agentsim" in table["tool"]
+    return isinstance(table, dict) and "agentsim" in table
 
 
 def _short(path: str) -> str:

@@ -1,29 +1,18 @@
-"""The shape of a configuration as it is written. Import it where one is read: pydantic takes a while to load."""
+"""The shape of a configuration as it is written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+import msgspec
 
 from agentsim.budget import budget_limits, exact_amounts
 from agentsim.budget.exact_amounts import AllowedGrowth
 from agentsim.budget.file_globs import pattern
-
-
-class KeyFault(ValueError):
-    """What is wrong with one key inside a value: the key or the index, and the reason."""
-
-    def __init__(self, key: str | int, reason: str, unknown: bool = False) -> None:
-        super().__init__(reason)
-        self.key = key
-        self.unknown = unknown
-
-
-def _hyphens(name: str) -> str:
-    return name.replace("_", "-")
+from agentsim.core.near_words import did_you_mean
+from agentsim.core.written_types import KeyFault, Written
 
 
 def _globs(value: object) -> tuple[str, ...]:
@@ -84,8 +73,7 @@ def _growths(value: object) -> tuple[tuple[budget_limits.Metric, AllowedGrowth],
     found: list[tuple[budget_limits.Metric, AllowedGrowth]] = []
     for key, wanted in value.items():
         if key not in GROWTHS:
-            known = ", ".join(GROWTHS)
-            raise KeyFault(key, f"one of {known}{budget_limits.nearest(key, GROWTHS)}", unknown=True)
+            raise KeyFault(key, "no such key", did_you_mean(key, GROWTHS, "there are " + ", ".join(GROWTHS)))
         try:
             found += [(key, growth) for growth in _several(wanted, key)]
         except ValueError as error:
@@ -106,35 +94,24 @@ def _text(value: object) -> str:
     return value
 
 
-Dollars = Annotated[int, BeforeValidator(exact_amounts.dollars)]
-Tokens = Annotated[int, BeforeValidator(exact_amounts.tokens)]
-Count = Annotated[int, BeforeValidator(exact_amounts.count)]
-Share = Annotated[Fraction, BeforeValidator(exact_amounts.share)]
-Text = Annotated[str, BeforeValidator(_text)]
-Globs = Annotated[tuple[str, ...], BeforeValidator(_globs)]
-Misses = Annotated[tuple[tuple[str | None, int], ...], BeforeValidator(_misses)]
-Causes = Annotated[tuple[str, ...], BeforeValidator(_causes)]
-Growths = Annotated[tuple[tuple[budget_limits.Metric, AllowedGrowth], ...], BeforeValidator(_growths)]
+Dollars = Annotated[int, Written(exact_amounts.dollars)]
+Tokens = Annotated[int, Written(exact_amounts.tokens)]
+Count = Annotated[int, Written(exact_amounts.count)]
+Share = Annotated[Fraction, Written(exact_amounts.share)]
+Text = Annotated[str, Written(_text)]
+Globs = Annotated[tuple[str, ...], Written(_globs)]
+Misses = Annotated[tuple[tuple[str | None, int], ...], Written(_misses)]
+Causes = Annotated[tuple[str, ...], Written(_causes)]
+Growths = Annotated[tuple[tuple[budget_limits.Metric, AllowedGrowth], ...], Written(_growths)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=_hyphens, arbitrary_types_allowed=True, hide_input_in_errors=True
-    )
-
-    @classmethod
-    def keys(cls) -> list[str]:
-        """The keys that may be written."""
-        return [_hyphens(name) for name in cls.model_fields]
-
-
-class BudgetTable(_Table):
+class BudgetTable(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     """One ``[[budget]]``."""
 
     name: Text | None = None
     traces: Globs = ()
-    judge: Literal["each", "together"] = "each"
-    level: Literal["error", "warn"] = "error"
+    judge: budget_limits.Judge = "each"
+    level: budget_limits.Level = "error"
     allow_skipped: Count = 0
     max_cost: Dollars | None = None
     max_input_equivalents: Tokens | None = None
@@ -145,37 +122,9 @@ class BudgetTable(_Table):
     max_growth: Growths = ()
 
 
-class Document(_Table):
+class BudgetDocument(msgspec.Struct, frozen=True, kw_only=True):
     """The whole file, or the table ``[tool.agentsim]``."""
 
     traces: Globs = ()
     baseline: Text | None = None
-    budget: list[BudgetTable] = []
-
-
-TABLES: dict[int, type[_Table]] = {0: Document, 2: BudgetTable}
-"""Which table a key of a path belongs to, by how deep it stands: ``baseline``, ``budget.0.max-cost``."""
-
-
-def faults(error: Any) -> list[tuple[tuple[str | int, ...], str]]:
-    """The path and the reason of each fault in a ValidationError."""
-    return [_fault(item) for item in error.errors(include_url=False)]
-
-
-def _fault(item: dict[str, Any]) -> tuple[tuple[str | int, ...], str]:
-    path: tuple[str | int, ...] = item["loc"]
-    cause = item.get("ctx", {}).get("error")
-    if isinstance(cause, KeyFault):
-        if cause.unknown:
-            return (*path, cause.key), f"unknown key; {cause}"
-        return (*path, cause.key), str(cause)
-    if item["type"] == "extra_forbidden":
-        known = TABLES[len(path) - 1].keys() if len(path) - 1 in TABLES else []
-        return path, f"unknown key{budget_limits.nearest(str(path[-1]), known)}"
-    if isinstance(cause, ValueError):
-        return path, str(cause)
-    if item["type"] == "literal_error":
-        return path, f"must be {item['ctx']['expected']}"
-    if path == ("budget",):
-        return path, "must be an array of tables: write [[budget]]"
-    return path, "must be a table" if item["type"] in ("model_type", "model_attributes_type") else item["msg"]
+    budget: tuple[BudgetTable, ...] = ()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Literal
 
 import msgspec
+
+from agentsim.core.near_words import did_you_mean
 
 Kind = Literal[
     "max-cost", "max-input-equivalents", "min-hit-rate", "max-misses", "max-lost-cost", "forbid", "max-growth"
@@ -81,15 +81,8 @@ def cause_name(value: object) -> str:
     try:
         return cause(value).code
     except KeyError:
-        raise CauseError(f"no cause is called {value[:60]!r}{nearest(value, _names())}") from None
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """``; did you mean X?``, or nothing where nothing is near."""
-    known = list(known)
-    folded = {name.lower().replace("_", "-"): name for name in known}
-    near = get_close_matches(word.lower().replace("_", "-")[:60], list(folded), n=1, cutoff=0.5)
-    return f"; did you mean {folded[near[0]]}?" if near else ""
+        hint = did_you_mean(value, _names(), "'agentsim explain' lists all")
+        raise CauseError(f"no cause is called {value[:60]!r}; {hint}") from None
 
 
 def _names() -> list[str]:

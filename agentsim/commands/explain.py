@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.options.command import Command
+from agentsim.core.near_words import nearest
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -72,9 +73,7 @@ def _harness(name: str) -> KnownHarness:
 
 
 def _nearest(code: str, known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(code.upper(), known, n=3, cutoff=0.5)
+    near = nearest(code, known, 3)
     if near:
         return f"did you mean {' or '.join(near)}?"
     return "'agentsim explain' lists all codes"

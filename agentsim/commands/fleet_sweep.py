@@ -174,11 +174,5 @@ def _made(scenarios: tuple[str, ...], seeds: int, settings: tuple[str, ...]) -> 
     if not scenarios:
         return []
     from agentsim.fleet.simulated_shards import units_of_scenarios
-    from agentsim.scenarios.scenario_loading import ScenarioError
 
-    try:
-        return units_of_scenarios(scenarios, seeds, settings)
-    except ScenarioError as error:
-        raise Failure(
-            error.reason, file=error.file, line=error.line, remedy=error.remedy, code=ExitCode.USAGE
-        ) from error
+    return units_of_scenarios(scenarios, seeds, settings)

@@ -22,7 +22,7 @@ def command(files: tuple[str, ...]) -> ExitCode:
 
     docs/providers.md tells what a file holds. The exit code is 1 when there is a mistake.
     """
-    from agentsim.commands.options.session_inputs import check_path, unreadable
+    from agentsim.commands.options.session_inputs import check_path
     from agentsim.report.figures import plural
     from agentsim.report.paper import Paper
     from agentsim.report.screen.rules_page import write_rules_problems
@@ -32,10 +32,7 @@ def command(files: tuple[str, ...]) -> ExitCode:
     failed = False
     for path in files:
         check_path(path)
-        try:
-            file, problems = check_rules(path)
-        except OSError as error:
-            raise unreadable(error, path) from error
+        file, problems = check_rules(path)
         write_rules_problems(paper, problems)
         failed = failed or bool(problems)
         if file is not None and not problems:

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 import click
 
 from agentsim.commands.options.command import Command, json_option
-from agentsim.commands.options.rules_option import rules_failure, rules_option
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.core.dates import start_of
 from agentsim.report.exits import ExitCode, Failure
 
@@ -31,19 +31,15 @@ def command(name: str | None, day: str | None, model: str, as_json: bool) -> Exi
     A rule without a source in the list of one provider is one that its file does not state. Confidence is high where
     documentation says so, medium where it was observed, low where it is assumed or sources disagree.
     """
-    from agentsim.rules.providers.rules_document import RulesFileError
     from agentsim.rules.providers.rules_library import load_rules, provider_names
     from agentsim.rules.providers.rules_resolution import resolve
 
     when = _start_of(day)
-    try:
-        found = []
-        for each in provider_names() if name is None else [name]:
-            file = load_rules(each)
-            resolved = [resolve(file, model, when, None, marked) for marked in (False, True)]
-            found.append((file, resolved[0], resolved[1]))
-    except RulesFileError as error:
-        raise rules_failure(error, remedy="'agentsim rules show' lists those that are known") from None
+    found = []
+    for each in provider_names() if name is None else [name]:
+        file = load_rules(each)
+        resolved = [resolve(file, model, when, None, marked) for marked in (False, True)]
+        found.append((file, resolved[0], resolved[1]))
     if as_json:
         from agentsim.report.json.canonical_json import write_document
         from agentsim.report.screen.rules_page import providers_document

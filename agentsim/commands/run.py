@@ -94,15 +94,10 @@ def command(
     overlap are in it together, and the agents react to its answers. The exit code is 1 when a prediction was wrong.
     """
     from agentsim.report.output import STDOUT, check_targets
-    from agentsim.scenarios.scenario_loading import ScenarioError, load
+    from agentsim.scenarios.scenario_loading import load
 
     check_targets(("--output", target), ("--perfetto", perfetto), ("--json", STDOUT if as_json else None))
-    try:
-        cells = load(scenario, settings)
-    except ScenarioError as error:
-        raise Failure(
-            error.reason, file=error.file, line=error.line, remedy=error.remedy, code=ExitCode.USAGE
-        ) from error
+    cells = load(scenario, settings)
     single = len(cells) == 1 and repeat == 1
     small = cells[0].scenario.agents.count <= MOST_AGENTS_KEPT
     keep = target is not None or perfetto is not None or (single and small)

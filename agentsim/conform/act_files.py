@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
 from importlib.resources import files
+from typing import Literal
 
 import msgspec
 
 from agentsim.core.session import Purpose
+from agentsim.core.written_files import WrittenFile
 from agentsim.gateway.answer_script import AnswerScript, ScriptedToolCall, ScriptedTurn, shell_calls
 
-ABILITIES = ("shell", "resume", "model", "effort", "instructions", "mcp", "fork", "subagents", "window")
+Ability = Literal["shell", "resume", "model", "effort", "instructions", "mcp", "fork", "subagents", "window"]
 """What an act may need of a harness."""
 
 
-class ActStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ActStep(msgspec.Struct, frozen=True):
     """One run of the harness. ``goes_on`` continues the conversation of the step before, in a new process; ``fork``
     does so under a name of its own. ``before`` is a shell command that runs in the project first; ``folder`` another
     project beside the first one; ``model`` and ``effort`` say ``first`` or ``other``; ``jump`` puts the clock of the
@@ -31,7 +32,7 @@ class ActStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jump: float = 0
 
 
-class ActTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ActTurn(msgspec.Struct, frozen=True):
     """What the model says once: commands for the shell tool and tasks for subagents, all in one reply, and text."""
 
     text: str | None = None
@@ -44,7 +45,7 @@ class ActTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pause: float = 0
 
 
-class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Act(msgspec.Struct, frozen=True):
     """An act. ``friendly`` says what a cache-friendly harness does, and why. ``window`` and ``faults`` are those of the
     endpoint; ``mcp`` offers the tools of a small local server. ``inherent`` are causes whose first loss is what was
     asked for: no harness could avoid it."""
@@ -53,7 +54,7 @@ class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     friendly: str
     step: tuple[ActStep, ...]
     turn: tuple[ActTurn, ...] = ()
-    needs: tuple[str, ...] = ()
+    needs: tuple[Ability, ...] = ()
     window: int | None = None
     faults: tuple[str, ...] = ()
     mcp: bool = False
@@ -68,18 +69,14 @@ def act_names() -> list[str]:
 
 
 def act(name: str) -> Act:
-    """A bundled act. Raises FileNotFoundError, and ValueError for a file that is none."""
+    """A bundled act. Raises FileNotFoundError, and WrittenFileError for a file that is none."""
     text = files("agentsim.scenarios").joinpath("acts", f"{name}.toml").read_text("utf-8")
     return parse_act(name, text)
 
 
 def parse_act(name: str, text: str) -> Act:
-    """An act from its text. Raises ValueError."""
-    found = msgspec.convert(tomllib.loads(text), Act)
-    for need in found.needs:
-        if need not in ABILITIES:
-            raise ValueError(f"{name}: {need!r} is no ability: one of {', '.join(ABILITIES)}")
-    return msgspec.structs.replace(found, name=name)
+    """An act from its text. Raises WrittenFileError."""
+    return msgspec.structs.replace(WrittenFile(text, f"{name}.toml").as_a(Act), name=name)
 
 
 def script_of(act: Act, finish: str | None = None) -> AnswerScript:

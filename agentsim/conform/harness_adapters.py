@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import string
-import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
 
 import msgspec
 
+from agentsim.core.written_files import WrittenFile
 
-class HarnessAdapter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+
+class HarnessAdapter(msgspec.Struct, frozen=True):
     """A harness. ``package`` is where its program comes from; ``files`` are written into its home first,
     ``project_files`` into each project, ``mcp_files`` beside both in acts with a server of tools. Words may hold
     ``${url}``, ``${home}``, ``${project}``, ``${prompt}``, ``${model}``, ``${effort}``, ``${mcp_python}`` and
@@ -58,7 +59,7 @@ def adapter_names() -> list[str]:
 def adapter(name: str) -> HarnessAdapter:
     """How a known harness is run. Raises FileNotFoundError."""
     text = files("agentsim.conform").joinpath("adapters", f"{name}.toml").read_text("utf-8")
-    return msgspec.structs.replace(msgspec.convert(tomllib.loads(text), HarnessAdapter), name=name)
+    return msgspec.structs.replace(WrittenFile(text, f"{name}.toml").as_a(HarnessAdapter), name=name)
 
 
 def adapter_of_command(words: tuple[str, ...]) -> HarnessAdapter:

@@ -11,7 +11,7 @@ from agentsim.fleet.shards import Recipe, ShardUnit
 
 
 def units_of_scenarios(sources: Sequence[str], seeds: int, settings: Sequence[str] = ()) -> list[ShardUnit]:
-    """One unit for each cell and seed of scenarios (files, or names of bundled ones). Raises ScenarioError."""
+    """One unit for each cell and seed of scenarios (files, or names of bundled ones). Raises WrittenFileError."""
     from agentsim.scenarios.scenario_loading import find, parse
 
     units = []

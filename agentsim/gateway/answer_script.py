@@ -7,14 +7,14 @@ script serves several harnesses: write a call for each of them, and each gets it
 from __future__ import annotations
 
 import json
-import os
 import string
-import tomllib
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from agentsim.core.session import Purpose
+from agentsim.core.written_files import WrittenFile, read_text
 from agentsim.gateway.scripted_reply import ChatRequest, Part, Say, ScriptedReply, Stop, Think, Tool, Use, tokens_of
 
 MOST_BYTES = 4 * 2**20
@@ -23,24 +23,14 @@ SECOND = 10**9
 _HEARD = 2_000
 
 
-class ScriptError(ValueError):
-    """A script that cannot be used: the file, the line where that is known, and why."""
-
-    def __init__(self, file: str, reason: str, line: int | None = None) -> None:
-        super().__init__(f"{file}: {reason}")
-        self.file = file
-        self.line = line
-        self.reason = reason
-
-
-class ScriptedToolCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ScriptedToolCall(msgspec.Struct, frozen=True):
     """A call of a tool. ``input`` is an object, or the text of a free-form tool."""
 
     tool: str
     input: dict[str, Any] | str = {}
 
 
-class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ScriptedTurn(msgspec.Struct, frozen=True):
     """What is said once. ``lane`` limits it to a kind of lane; ``stop`` overrides why the reply ends; ``repeat`` says
     it several times; ``pad`` lengthens the text to about so many tokens; ``pause`` is how many seconds the emulated
     clock jumps ahead afterwards, as if a tool or a person had taken that long."""
@@ -50,12 +40,12 @@ class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     call: tuple[ScriptedToolCall, ...] = ()
     stop: Stop | None = None
     lane: Purpose | None = None
-    repeat: int = 1
-    pad: int = 0
-    pause: float = 0
+    repeat: Annotated[int, Meta(ge=1, le=100_000)] = 1
+    pad: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    pause: Annotated[float, Meta(ge=0, le=MOST_PAUSE)] = 0
 
 
-class AnswerScript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AnswerScript(msgspec.Struct, frozen=True):
     """Turns in order, what is said once they are over (``after``), and to requests that offer no tools (``aside``).
     ``summary`` is what a compaction on the server puts in the place of the history."""
 
@@ -137,41 +127,13 @@ def _padded(text: str, tokens: int) -> str:
 
 
 def load_script(file: str) -> AnswerScript:
-    """Read a script, TOML or JSON by its suffix. Raises ScriptError."""
-    try:
-        with open(file, "rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise ScriptError(file, error.strerror or str(error)) from None
-    if len(data) > MOST_BYTES:
-        raise ScriptError(file, "too large to be a script")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ScriptError(file, "not UTF-8", data.count(b"\n", 0, error.start) + 1) from None
-    return parse_script(text, file)
+    """Read a script, TOML or JSON by its suffix. Raises WrittenFileError."""
+    return parse_script(read_text(file, MOST_BYTES), file)
 
 
 def parse_script(text: str, file: str) -> AnswerScript:
-    """A script from its text. Raises ScriptError."""
-    try:
-        value = json.loads(text) if os.path.splitext(file)[1] == ".json" else tomllib.loads(text)
-    except json.JSONDecodeError as error:
-        raise ScriptError(file, f"not JSON: {error.msg}", error.lineno) from None
-    except tomllib.TOMLDecodeError as error:
-        raise ScriptError(file, f"not TOML: {error}") from None
-    except RecursionError:
-        raise ScriptError(file, "nested too deeply") from None
-    try:
-        script = msgspec.convert(value, AnswerScript)
-    except msgspec.ValidationError as error:
-        raise ScriptError(file, str(error).replace("`", "").replace("$.", "")) from None
-    for number, turn in enumerate(script.turn, 1):
-        if not 1 <= turn.repeat <= 100_000 or not 0 <= turn.pad <= 1_000_000:
-            raise ScriptError(file, f"turn {number}: repeat is 1 to 100,000 and pad at most 1,000,000")
-        if not 0 <= turn.pause <= MOST_PAUSE:
-            raise ScriptError(file, f"turn {number}: pause is 0 to {MOST_PAUSE:,} seconds")
-    return script
+    """A script from its text. Raises WrittenFileError."""
+    return WrittenFile(text, file).as_a(AnswerScript)
 
 
 def shell_calls(command: str) -> tuple[ScriptedToolCall, ...]:

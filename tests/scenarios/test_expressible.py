@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from agentsim.core.file_problems import WrittenFileError
 from agentsim.core.session import Request
 from agentsim.harness.plan_run import Simulation, simulate
 from agentsim.harness.repeated_trials import run_trial
-from agentsim.scenarios.scenario_loading import ScenarioError, parse
+from agentsim.scenarios.scenario_loading import parse
 
 FRONT = """
 [model]
@@ -116,7 +117,7 @@ def test_another_model_has_nothing_in_the_cache_of_its_own() -> None:
 
 
 def test_a_server_compacts_with_the_model_that_is_asked() -> None:
-    with pytest.raises(ScenarioError, match="server compacts"):
+    with pytest.raises(WrittenFileError, match="server compacts"):
         simulated(
             '[harness.compaction]\nmethod = "server"\nmodel = "claude-haiku-4-5"' + QUESTION + '[[script]]\ndo="reply"'
         )
@@ -174,7 +175,7 @@ do = "reply"
 
 def test_rounds_and_steps_exclude_each_other() -> None:
     fan = '[[script]]\ndo = "fan_out"\nchildren = [{ tokens = 1, rounds = 1, steps = [] }]'
-    with pytest.raises(ScenarioError, match="either rounds or steps"):
+    with pytest.raises(WrittenFileError, match="either rounds or steps"):
         simulated(QUESTION + fan)
 
 

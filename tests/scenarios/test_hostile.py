@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentsim.core.file_problems import WrittenFileError
 from agentsim.harness.plan_run import simulate
 from agentsim.scenarios import bundled_scenarios
-from agentsim.scenarios.scenario_loading import ScenarioError, load, parse
+from agentsim.scenarios.scenario_loading import load, parse
 
 TEXTS = [bundled_scenarios.text(name) for name in bundled_scenarios.names()]
 
@@ -17,8 +18,8 @@ def refused_or_parsed(text: str, *given: str) -> None:
     error = None
     try:
         parse(text, "test", "test.toml", given)
-    except ScenarioError as refused:
-        error = refused
+    except WrittenFileError as refused:
+        error = refused.first
     if error is not None:
         assert error.reason
         assert error.line is None or 1 <= error.line <= text.count("\n") + 1
@@ -86,5 +87,5 @@ def test_the_widest_distribution_stays_within_bounds():
 
 def test_nothing_at_all():
     for text in ("", "\n", "x", "=", "[[script]]", "story = 1", "[model]\n" * 3, "\x00", "a = " + "[" * 3_000):
-        with pytest.raises(ScenarioError):
+        with pytest.raises(WrittenFileError):
             parse(text, "test", "test.toml")

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from agentsim.core.file_problems import FileProblem, WrittenFileError
 from agentsim.scenarios.parameter_sweeps import MOST_CELLS, SweepError, parse_setting
-from agentsim.scenarios.scenario_loading import ScenarioError, load, parse
+from agentsim.scenarios.scenario_loading import load, parse
 
 GOOD = """\
 story = "A test."
@@ -28,10 +29,10 @@ result = 1_000
 """
 
 
-def refused(text: str, *settings: str) -> ScenarioError:
-    with pytest.raises(ScenarioError) as caught:
+def refused(text: str, *settings: str) -> FileProblem:
+    with pytest.raises(WrittenFileError) as caught:
         parse(text, "test", "test.toml", settings)
-    return caught.value
+    return caught.value.first
 
 
 def test_a_good_one_is_accepted():
@@ -48,10 +49,10 @@ def test_a_good_one_is_accepted():
         ("trigger = 100_000", "triger = 100_000", 9, "harness.compaction.triger: no such key", "did you mean trigger?"),
         ("[prompt]", "[promt]", 5, "promt: no such key", "did you mean prompt?"),
         ("result = 1_000", "rezult = 1_000", 17, "script.1.rezult: no such key", "did you mean result?"),
-        ("tokens = 100", "tokens = -1", 13, "script.0.tokens: input should be greater than or equal to 0", None),
-        ('do = "round"', 'do = "rond"', 16, "script.1.do: no such kind of step", "did you mean round?"),
+        ("tokens = 100", "tokens = -1", 13, "script.0.tokens: expected `int` >= 0", None),
+        ('do = "round"', 'do = "rond"', 16, "script.1.do: there is no such kind: 'rond'", "did you mean round?"),
         ('ttl = "5m"', 'ttl = "5 min"', 6, 'prompt.ttl: expected a lifetime such as "5m" or "1h", or "off"', None),
-        ("trigger = 100_000", 'method = "quick"', 9, "harness.compaction.method: input should be", None),
+        ("trigger = 100_000", 'method = "quick"', 9, "harness.compaction.method: must be one of reuse_prefix, ", None),
         ('name = "claude-opus-4-8"', "", 2, "model.name: this key is missing", None),
         ("[model]", "[model", 2, "not TOML", None),
         (
@@ -102,7 +103,7 @@ def test_a_good_one_is_accepted():
             'story = "A test."',
             'story = "x"\nstart = 2026-09-01T10:00:00',
             2,
-            "start: input should have timezone info",
+            "start: expected `datetime` with a timezone component",
             None,
         ),
     ],
@@ -113,7 +114,7 @@ def test_errors_name_the_line_the_key_and_the_nearest_right_one(
     assert old in GOOD
     error = refused(GOOD.replace(old, new, 1))
     assert error.file == "test.toml"
-    assert error.reason.startswith(reason)
+    assert error.what.startswith(reason)
     assert error.remedy
     assert remedy is None or error.remedy == remedy
     if line is not None:
@@ -127,17 +128,17 @@ def test_a_wrong_setting_is_no_fault_of_the_file():
 
 
 def test_files_that_cannot_be_read(tmp_path: Path):
-    with pytest.raises(ScenarioError, match="no such scenario") as missing:
+    with pytest.raises(WrittenFileError, match="no such scenario") as missing:
         load(str(tmp_path / "none.toml"))
-    assert missing.value.remedy == "'agentsim scenario list' lists the bundled ones"
-    with pytest.raises(ScenarioError) as near:
+    assert missing.value.first.remedy == "'agentsim scenario list' lists the bundled ones"
+    with pytest.raises(WrittenFileError) as near:
         load("atlas14")
-    assert near.value.remedy == "did you mean atlas-14?"
+    assert near.value.first.remedy == "did you mean atlas-14?"
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ScenarioError, match="not UTF-8"):
+    with pytest.raises(WrittenFileError, match="not UTF-8"):
         load(str(binary))
-    with pytest.raises(ScenarioError):
+    with pytest.raises(WrittenFileError):
         load(str(tmp_path))
 
 
@@ -184,11 +185,11 @@ def test_a_step_of_a_script_can_be_set():
     (cell,) = load("atlas-14", ["script.0.tokens=5"])
     step = next(iter(cell.plan().source.steps(None)))  # type: ignore[arg-type]
     assert step.blocks == (5,)  # type: ignore[union-attr]
-    with pytest.raises(ScenarioError, match="expected a number from 0 to"):
+    with pytest.raises(WrittenFileError, match="expected a number from 0 to"):
         load("atlas-14", ["script.99.tokens=5"])
 
 
 def test_too_many_combinations():
     values = ",".join(str(number) for number in range(1, 102))
-    with pytest.raises(ScenarioError, match=f"more than {MOST_CELLS:,}"):
+    with pytest.raises(WrittenFileError, match=f"more than {MOST_CELLS:,}"):
         load("atlas-14", [f"seed={values}", f"model.window={values}"])

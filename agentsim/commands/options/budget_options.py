@@ -78,15 +78,10 @@ def budget_of(options: Mapping[str, Any]) -> Budget | None:
 
 
 def load(file: str) -> Config:
-    """A configuration. Raises Failure, with the exit code of wrong usage."""
-    from agentsim.budget.budget_config import ConfigError, load_config
+    """A configuration. Raises WrittenFileError."""
+    from agentsim.budget.budget_config import load_config
 
-    try:
-        return load_config(file)
-    except ConfigError as error:
-        raise Failure(
-            error.reason, file=error.file, line=error.line, remedy=error.remedy, code=ExitCode.USAGE
-        ) from error
+    return load_config(file)
 
 
 def nearest_config() -> str | None:

@@ -140,15 +140,9 @@ def replier_of(script: str | None, replay: str | None) -> Replier:
             return RecordedAnswers(read_sessions((replay,), []))
         except NoRecordedAnswers as error:
             raise Failure(str(error), file=replay, remedy="record it without --fingerprint") from None
-    from agentsim.gateway.answer_script import DEFAULT, ScriptError, load_script
+    from agentsim.gateway.answer_script import DEFAULT, load_script
 
-    if script is None:
-        return DEFAULT
-    try:
-        return load_script(script)
-    except ScriptError as error:
-        remedy = "see docs/gateway.md"
-        raise Failure(error.reason, file=error.file, line=error.line, remedy=remedy, code=ExitCode.USAGE) from None
+    return DEFAULT if script is None else load_script(script)
 
 
 def voice_of(options: Mapping[str, Any]) -> Voice:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.options.command import FILE, Decorator
-from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
-    from agentsim.rules.providers.rules_document import RulesFile, RulesFileError
+    from agentsim.rules.providers.rules_document import RulesFile
 
 
 def _bring(ctx: click.Context, _parameter: click.Parameter, paths: tuple[str, ...]) -> None:
@@ -33,25 +32,9 @@ rules_option: Decorator = click.option(
 
 
 def read_rules(path: str) -> RulesFile:
-    """A user's rules file. Raises Failure."""
-    from agentsim.commands.options.session_inputs import check_path, unreadable
-    from agentsim.rules.providers.rules_document import RulesFileError
+    """A user's rules file. Raises Failure where there is none, and WrittenFileError."""
+    from agentsim.commands.options.session_inputs import check_path
     from agentsim.rules.providers.rules_library import read_rules_file
 
     check_path(path)
-    try:
-        return read_rules_file(path)
-    except OSError as error:
-        raise unreadable(error, path) from error
-    except RulesFileError as error:
-        raise rules_failure(error, remedy=f"'agentsim rules check {path}' tells all mistakes") from None
-
-
-def rules_failure(error: RulesFileError, *, remedy: str) -> Failure:
-    """The failure that tells the first mistake of a rules file, or that there are no such rules."""
-    if not error.problems:
-        return Failure(str(error), remedy=remedy, code=ExitCode.USAGE)
-    first = error.problems[0]
-    reason = f"{first.key}: {first.reason}" if first.key else first.reason
-    own = first.remedy if len(error.problems) == 1 else f"{first.remedy}; {remedy}"
-    return Failure(reason, file=first.file, line=first.line, remedy=own, code=ExitCode.USAGE)
+    return read_rules_file(path)

@@ -14,8 +14,9 @@ YEAR = 365 * 86400
 """Seconds; what is kept for so long has no lifetime."""
 
 if TYPE_CHECKING:
+    from agentsim.core.file_problems import FileProblem
     from agentsim.rules.providers.provider_rules import ProviderRules, RuleFigure
-    from agentsim.rules.providers.rules_document import DatedFigure, RulesFile, RulesProblem
+    from agentsim.rules.providers.rules_document import DatedFigure, RulesFile
 
 SURE = {"high": Style.GOOD, "medium": Style.WARN, "low": Style.BAD}
 MATCHING = {"breakpoint": "breakpoints", "longest_prefix": "longest prefix", "unit": "whole units", "slot": "slots"}
@@ -129,11 +130,10 @@ def providers_document(rules: Sequence[tuple[RulesFile, ProviderRules, ProviderR
     }
 
 
-def write_rules_problems(paper: Paper, problems: Sequence[RulesProblem]) -> None:
+def write_rules_problems(paper: Paper, problems: Sequence[FileProblem]) -> None:
     """Write each mistake of a rules file: where, what, and what to do."""
     for problem in problems:
-        place = f"{problem.file}:{problem.line}" if problem.line is not None else problem.file
-        paper.paragraph((place, Style.STRONG), f": {problem.key}: " if problem.key else ": ", problem.reason)
+        paper.paragraph((problem.place, Style.STRONG), ": ", problem.what)
         paper.paragraph((problem.remedy, Style.FAINT), first=["  "], rest=["  "])
 
 

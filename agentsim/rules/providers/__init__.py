@@ -39,14 +39,14 @@ def forget_resolved() -> None:
 @lru_cache(maxsize=1024)
 def _rules_of_day(provider: str, model: str, day: int | None, profile: str | None, marked: bool) -> ProviderRules:
     # Reading and checking a file takes some milliseconds.
-    from agentsim.rules.providers.rules_document import RulesFileError
+    from agentsim.core.file_problems import WrittenFileError
     from agentsim.rules.providers.rules_library import load_rules
     from agentsim.rules.providers.rules_resolution import resolve
 
     when = None if day is None else day * DAY
     try:
         file = load_rules(provider)
-    except RulesFileError:
+    except WrittenFileError:
         if not bare_name(model).startswith("claude"):
             raise
         file = load_rules("anthropic")

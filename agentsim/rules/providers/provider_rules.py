@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from agentsim.core.near_words import did_you_mean
 from agentsim.core.prompt import Section
 
 Matching = Literal["breakpoint", "longest_prefix", "unit", "slot"]
@@ -141,10 +142,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
         """
         for name in changes:
             if name not in self.__struct_fields__:
-                from difflib import get_close_matches
-
-                near = get_close_matches(name, self.__struct_fields__, 1)
-                raise TypeError(f"no rule is called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+                hint = did_you_mean(name, self.__struct_fields__, "see docs/providers.md")
+                raise TypeError(f"no rule is called {name!r}; {hint}")
         if isinstance(changes.get("settings"), dict):
             changes["settings"] = self._settings_with(changes["settings"])
         changed = msgspec.structs.replace(self, **changes)

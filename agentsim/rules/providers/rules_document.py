@@ -15,29 +15,6 @@ from agentsim.rules.prices.own_prices import OwnPrice
 from agentsim.rules.providers.provider_rules import Confidence, ProviderRules
 
 
-class RulesProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """A mistake in a rules file: where it is, and what to do. ``key`` is a path such as ``minimum.0.value``."""
-
-    file: str
-    line: int | None
-    key: str
-    reason: str
-    remedy: str
-
-    def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line is not None else self.file
-        key = f"{self.key}: " if self.key else ""
-        return f"{place}: {key}{self.reason}"
-
-
-class RulesFileError(ValueError):
-    """Rules that cannot be used, or that are not there. ``problems`` are all mistakes found, in the file's order."""
-
-    def __init__(self, message: str, problems: tuple[RulesProblem, ...] = ()) -> None:
-        super().__init__(message)
-        self.problems = problems
-
-
 class AlternativeFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Another reading of a figure that sources support."""
 

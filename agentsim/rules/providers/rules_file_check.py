@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
+from agentsim.core.file_problems import FileProblem, WrittenFileError
 from agentsim.rules.dated import matches
 from agentsim.rules.prices.price_names import model_names
-from agentsim.rules.providers.rules_document import RulesFile, RulesFileError, RulesProblem
+from agentsim.rules.providers.rules_document import RulesFile
 from agentsim.rules.providers.rules_library import read_rules_file, with_rules
 from agentsim.rules.providers.rules_resolution import resolve
 
 
-def check_rules(path: str) -> tuple[RulesFile | None, tuple[RulesProblem, ...]]:
-    """A user's file and every mistake in it; no file where it cannot be read as one. Raises OSError."""
+def check_rules(path: str) -> tuple[RulesFile | None, tuple[FileProblem, ...]]:
+    """A user's file and every mistake in it; no file where it cannot be read as one."""
     try:
         file = read_rules_file(path)
-    except RulesFileError as error:
-        return None, error.problems or (_problem(path, str(error)),)
-    problems: list[RulesProblem] = []
+    except WrittenFileError as error:
+        return None, error.problems
+    problems: list[FileProblem] = []
     with with_rules(file):
         for model in _models(file):
             for marked in (False, True):
                 try:
                     resolve(file, model, None, None, marked)
-                except RulesFileError as error:
-                    problems.append(_problem(path, str(error).removeprefix(f"{file.file}: ")))
+                except WrittenFileError as error:
+                    problems += error.problems
                     break
     return file, tuple(dict.fromkeys(problems))
 
 
-def idle_patterns(file: RulesFile) -> tuple[RulesProblem, ...]:
+def idle_patterns(file: RulesFile) -> tuple[FileProblem, ...]:
     """The patterns of a file that name no model known to anybody: a note, since a model may be newer than the lists."""
     known = model_names()
     return tuple(
-        RulesProblem(
+        FileProblem(
             file=file.file,
             line=line,
             key="models",
@@ -66,8 +67,3 @@ def _models(file: RulesFile) -> list[str]:
     names = [pattern.replace("*", "").replace("?", "0").split("[")[0] for pattern in patterns]
     speaks_of_all = any(option.models is None for option in (*file.figures.rules.get("matching", ()), *file.like))
     return ["any-model", *names] if speaks_of_all or not names else names
-
-
-def _problem(path: str, reason: str) -> RulesProblem:
-    remedy = "state that rule, or refer to another provider with [[like]]"
-    return RulesProblem(file=path, line=None, key="", reason=reason, remedy=remedy)

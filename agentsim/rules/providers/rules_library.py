@@ -9,11 +9,15 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from agentsim.rules.providers.rules_document import RulesFile, RulesFileError
+from agentsim.core.file_problems import refused
+from agentsim.core.written_files import read_text
+from agentsim.rules.providers.rules_document import RulesFile
 from agentsim.rules.providers.rules_parsing import parse_rules
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _ALIASES = re.compile(r"^aliases = \[([^\]]*)\]", re.MULTILINE)
+
+_LISTED = "'agentsim rules show' lists those that are known"
 
 _brought: dict[str, RulesFile] = {}
 """The user's files, by provider and by alias. They stand in front of the bundled ones."""
@@ -22,14 +26,14 @@ _brought: dict[str, RulesFile] = {}
 def load_rules(provider: str) -> RulesFile:
     """The rules file of a provider, found by its name or by one of its aliases.
 
-    Raises RulesFileError when there is none.
+    Raises WrittenFileError when there is none.
     """
     name = provider.strip().lower()
     if (brought := _brought.get(name)) is not None:
         return brought
     bundled = _bundled(name)
     if bundled is None:
-        raise RulesFileError(f"no rules are known for the provider {provider[:64]!r}")
+        raise refused(f"no rules are known for the provider {provider[:64]!r}", _LISTED)
     return bundled
 
 
@@ -41,7 +45,7 @@ def base_of(file: RulesFile, model: str, when: int | None) -> RulesFile | None:
     if name == file.provider:
         found = _bundled(name)
         if found is None or found is file:
-            raise RulesFileError(f"{file.file}: no bundled rules are known for {name!r}")
+            raise refused(f"no bundled rules are known for {name!r}", _LISTED, file=file.file)
         return found
     return load_rules(name)
 
@@ -57,16 +61,8 @@ def brought_files() -> tuple[RulesFile, ...]:
 
 
 def read_rules_file(path: str) -> RulesFile:
-    """A file of the user's. Raises RulesFileError for what is wrong in it, and OSError when it cannot be read."""
-    with open(path, "rb") as stream:
-        data = stream.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise RulesFileError(f"{path}: larger than any rules file ({LARGEST:,} bytes)")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise RulesFileError(f"{path}: not a text file") from None
-    return parse_rules(text, path)
+    """A file of the user's. Raises WrittenFileError."""
+    return parse_rules(read_text(path, LARGEST), path)
 
 
 def bring(file: RulesFile) -> None:

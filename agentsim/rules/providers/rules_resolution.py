@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentsim.core.file_problems import refused
 from agentsim.rules.dated import bare_name
 from agentsim.rules.providers.neutral_rules import NEUTRAL, YEAR, needed, neutral
 from agentsim.rules.providers.provider_rules import ProviderRules, RuleFigure, SettingRule
-from agentsim.rules.providers.rules_document import RULES, DatedFigure, RulesFile, RulesFileError, Setting
+from agentsim.rules.providers.rules_document import RULES, DatedFigure, RulesFile, Setting
 from agentsim.rules.providers.rules_library import base_of
 
 PROFILES = ("session_log",)
 """Kinds of logs under which rules may differ from what is documented."""
+
+_STATE_IT = "state that rule, or refer to another provider with [[like]]"
 
 MOST_FILES = 5
 """Files that may refer to each other in a row."""
@@ -23,12 +26,12 @@ def resolve(
     """The rules for one model, named as in a log, at one time, and for requests with breakpoints or without.
 
     Where the files say nothing under a profile, the documented rules hold. At an unknown time each file is asked for
-    the day on which its sources were read. Raises RulesFileError for an unknown profile, or a rule that is needed and
+    the day on which its sources were read. Raises WrittenFileError for an unknown profile, or a rule that is needed and
     not stated.
     """
     files = chain(asked, model, when)
     if profile is not None and profile not in PROFILES and not any(profile in file.profiles for file in files):
-        raise RulesFileError(f"no profile is called {profile!r} (there are: {', '.join(PROFILES)})")
+        raise refused(f"no profile is called {profile!r}", f"there are {', '.join(PROFILES)}")
     found: dict[str, tuple[RulesFile, DatedFigure]] = {}
     settings: dict[str, tuple[RulesFile, Setting]] = {}
     for file in files:
@@ -49,7 +52,7 @@ def chain(asked: RulesFile, model: str, when: int | None) -> tuple[RulesFile, ..
     files, base = [asked], base_of(asked, model, when)
     while base is not None:
         if len(files) > MOST_FILES:
-            raise RulesFileError(f"{asked.file}: its rules refer to each other in a circle")
+            raise refused("its rules refer to each other in a circle", "let one of them state its own", file=asked.file)
         files.append(base)
         base = base_of(base, model, when)
     return tuple(reversed(files))
@@ -82,7 +85,9 @@ def _built(
         elif name in NEUTRAL and name not in needed(values["matching"]):
             state(name, NEUTRAL[name])
         else:
-            raise RulesFileError(f"{asked.file}: no figure of {name!r} holds for {model or 'any model'} at that time")
+            raise refused(
+                f"no figure of {name!r} holds for {model or 'any model'} at that time", _STATE_IT, file=asked.file
+            )
     values["settings"] = tuple(
         SettingRule(
             name=setting.name,

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NoReturn, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from agentsim.core.near_words import did_you_mean
 from agentsim.core.session import Request, Session
 from agentsim.whatif.policies.session_rewriting import has_markers
 
@@ -144,13 +145,7 @@ def with_parameters(kind: type[Policy], given: Mapping[str, Any]) -> Policy:
 
 
 def _unknown(kind: type[Policy], name: str, known: list[str]) -> NoReturn:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, 1)
-    if near:
-        hint = f"did you mean {near[0]}?"
-    else:
-        hint = f"it has {', '.join(known)}" if known else "it has none"
+    hint = did_you_mean(name, known, f"it has {', '.join(known)}" if known else "it has none")
     raise PolicyError(f"{kind.name} has no parameter {name[:40]!r}; {hint}")
 
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+from agentsim.core.near_words import did_you_mean
 from agentsim.whatif.policies.policy import Policy, PolicyError, with_parameters
 
 _WHERE = MappingProxyType(
@@ -68,10 +69,7 @@ def kind_of(name: str) -> type[Policy]:
         for point in entry_points(group=GROUP, name=name):
             added: type[Policy] = point.load()
             return added
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, NAMES, 1, 0.5)
-        hint = f"did you mean {near[0]}?" if near else "'agentsim policies' lists them"
+        hint = did_you_mean(name, NAMES, "'agentsim policies' lists them")
         raise PolicyError(f"no policy is called {name[:60]!r}; {hint}")
     module, _, kind = where.partition(":")
     found: type[Policy] = getattr(import_module(f"agentsim.whatif.policies.{module}"), kind)

@@ -14,6 +14,7 @@ from agentsim.conform.act_files import act, act_names, parse_act, script_of
 from agentsim.conform.act_run import run_act
 from agentsim.conform.conformance import Conformance, HarnessVersion, regressions
 from agentsim.conform.harness_adapters import adapter, adapter_names, adapter_of_command
+from agentsim.core.file_problems import WrittenFileError
 from agentsim.report.json.conform_json import conform_document, conform_of
 from agentsim.report.web.conform_markdown import conform_markdown
 
@@ -67,7 +68,7 @@ def test_every_adapter_can_be_read() -> None:
 
 
 def test_an_act_with_an_unknown_need_is_refused() -> None:
-    with pytest.raises(ValueError, match="'wings' is no ability"):
+    with pytest.raises(WrittenFileError, match=r"x.toml:3: needs.0: must be one of shell, "):
         parse_act("x", 'title = "x"\nfriendly = "x"\nneeds = ["wings"]\n[[step]]\nprompt = "go"')
 
 

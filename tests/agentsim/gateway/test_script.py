@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from agentsim.core.file_problems import WrittenFileError
 from agentsim.core.prompt import Prompt
 from agentsim.gateway.answer_pace import Pace
-from agentsim.gateway.answer_script import DEFAULT, AnswerScript, ScriptedTurn, ScriptError, load_script, parse_script
+from agentsim.gateway.answer_script import DEFAULT, AnswerScript, ScriptedTurn, load_script, parse_script
 from agentsim.gateway.injected_faults import Faults, parse_faults
 from agentsim.gateway.refusal import Refusal
 from agentsim.gateway.scripted_reply import ChatRequest, Say, ScriptedReply, Think, Tool, Use, cut, tokens_of
@@ -105,33 +106,33 @@ def test_padding_makes_long_replies() -> None:
 @pytest.mark.parametrize(
     ("text", "name", "reason"),
     [
-        ("[[turn]]\ntxt = 1", "s.toml", "unknown field txt"),
-        ("[[turn]]\ntext = 1", "s.toml", "turn[0].text"),
+        ("[[turn]]\ntxt = 1", "s.toml", "turn.0.txt: no such key"),
+        ("[[turn]]\ntext = 1", "s.toml", "turn.0.text: expected `str`, got `int`"),
         ("[[turn]", "s.toml", "not TOML"),
         ('{"turn": [', "s.json", "not JSON"),
-        ("[[turn]]\nrepeat = 0", "s.toml", "turn 1: repeat"),
-        ("[[turn]]\npause = -1", "s.toml", "turn 1: pause"),
-        ("[[turn]]\npause = nan", "s.toml", "turn 1: pause"),
-        ('[[turn]]\nstop = "never"', "s.toml", "never"),
-        ('[[turn]]\nlane = "side"', "s.toml", "side"),
+        ("[[turn]]\nrepeat = 0", "s.toml", "turn.0.repeat"),
+        ("[[turn]]\npause = -1", "s.toml", "turn.0.pause"),
+        ("[[turn]]\npause = nan", "s.toml", "turn.0.pause"),
+        ('[[turn]]\nstop = "never"', "s.toml", "turn.0.stop: must be one of end_turn, "),
+        ('[[turn]]\nlane = "side"', "s.toml", "turn.0.lane: must be one of main, "),
     ],
 )
 def test_a_wrong_script_names_the_place(text: str, name: str, reason: str, tmp_path: Path) -> None:
     file = tmp_path / name
     file.write_text(text)
-    with pytest.raises(ScriptError) as caught:
+    with pytest.raises(WrittenFileError) as caught:
         load_script(str(file))
-    assert reason in caught.value.reason
-    assert caught.value.file == str(file)
+    assert reason in caught.value.first.what
+    assert caught.value.first.file == str(file)
 
 
 def test_files_that_are_no_scripts(tmp_path: Path) -> None:
-    with pytest.raises(ScriptError, match="No such file"):
+    with pytest.raises(WrittenFileError, match="No such file"):
         load_script(str(tmp_path / "none.toml"))
     (tmp_path / "bytes.toml").write_bytes(b'a = 1\nb = "\xff"')
-    with pytest.raises(ScriptError) as caught:
+    with pytest.raises(WrittenFileError) as caught:
         load_script(str(tmp_path / "bytes.toml"))
-    assert caught.value.line == 2
+    assert caught.value.first.line == 2
     (tmp_path / "good.json").write_text('{"turn": [{"text": "hello"}]}')
     assert load_script(str(tmp_path / "good.json")).turn == (ScriptedTurn(text="hello"),)
 

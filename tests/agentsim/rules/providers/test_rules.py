@@ -9,8 +9,8 @@ from importlib.resources import files
 
 import pytest
 
+from agentsim.core.file_problems import WrittenFileError
 from agentsim.rules.providers import rules_for
-from agentsim.rules.providers.rules_document import RulesFileError
 from agentsim.rules.providers.rules_library import load_rules
 from agentsim.rules.providers.rules_parsing import parse_rules
 
@@ -100,18 +100,18 @@ def test_a_rule_can_be_replaced_and_a_wrong_name_or_value_cannot():
     changed = rules.with_(lookback=50, ttl_clock="response_end", settings={"tool_choice": ()})
     assert (changed.lookback, changed.ttl_clock, rules.lookback) == (50, "response_end", 20)
     assert {rule.name: rule.sections for rule in changed.settings}["tool_choice"] == ()
-    with pytest.raises(TypeError, match="did you mean 'lookback'"):
+    with pytest.raises(TypeError, match="did you mean lookback"):
         rules.with_(look_back=3)
     with pytest.raises(TypeError, match="cannot have this value"):
         rules.with_(ttl_clock="noon")
 
 
 def test_an_unknown_provider_or_profile_is_named():
-    with pytest.raises(RulesFileError, match="'acme'"):
+    with pytest.raises(WrittenFileError, match="'acme'"):
         rules_for("acme", "model-1", None)
-    with pytest.raises(RulesFileError, match=r"'acme/\.\./\.\.'"):
+    with pytest.raises(WrittenFileError, match=r"'acme/\.\./\.\.'"):
         load_rules("acme/../..")
-    with pytest.raises(RulesFileError, match="session_log"):
+    with pytest.raises(WrittenFileError, match="'seance_log'"):
         rules_for("anthropic", "claude-opus-5", None, "seance_log")
 
 
@@ -138,9 +138,13 @@ confidence = "high"
         ("value = 20", "value = -20", "rules.toml:10: lookback.0.value: expected `int` >= 0"),
         ("[[lookback]]", "[[look_back]]", "rules.toml:9: look_back: no rule is called so"),
         ("[[lookback]]", "[lookback]", "rules.toml:9: lookback: not a list of tables"),
-        ('confidence = "high"', 'confidence = "sure"', "rules.toml:7: matching.0.confidence: invalid enum value"),
-        ('confidence = "high"', 'certainty = "high"', "rules.toml:7: matching.0.certainty: no key is called so here"),
-        ('confidence = "high"', "", "rules.toml:4: matching.0: 'confidence' is missing"),
+        (
+            'confidence = "high"',
+            'confidence = "sure"',
+            "rules.toml:7: matching.0.confidence: must be one of high, ",
+        ),
+        ('confidence = "high"', 'certainty = "high"', "rules.toml:7: matching.0.certainty: no such key"),
+        ('confidence = "high"', "", "rules.toml:4: matching.0.confidence: this key is missing"),
         ("[[lookback]]", "[[lookback]", "rules.toml:9: not TOML: "),
         ("read_until = 2026-11-20", "", "rules.toml: read_until: not a day"),
         (
@@ -153,22 +157,23 @@ confidence = "high"
     ],
 )
 def test_a_mistake_in_a_rules_file_is_named_with_its_line_and_key(old, new, message):
-    with pytest.raises(RulesFileError) as caught:
+    with pytest.raises(WrittenFileError) as caught:
         parse_rules(SMALL.replace(old, new, 1), "rules.toml")
-    assert str(caught.value).startswith(message)
+    assert any(str(problem).startswith(message) for problem in caught.value.problems)
+    assert str(caught.value) == str(caught.value.problems[0])
     assert all(problem.remedy for problem in caught.value.problems)
 
 
 def test_a_wrong_name_of_a_rule_gets_a_near_one_as_remedy():
-    with pytest.raises(RulesFileError) as caught:
+    with pytest.raises(WrittenFileError) as caught:
         parse_rules(SMALL.replace("[[lookback]]", "[[look_back]]"), "rules.toml")
-    assert caught.value.problems[0].remedy == "did you mean 'lookback'?"
+    assert caught.value.problems[0].remedy == "did you mean lookback?"
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
     text = files("agentsim.rules.providers").joinpath("anthropic.toml").read_text("utf-8")
     text = text.replace("value = 20", "value = 20.5", 1).replace('value = "block"', 'value = "blok"', 1)
-    with pytest.raises(RulesFileError) as caught:
+    with pytest.raises(WrittenFileError) as caught:
         parse_rules(text + '[[minimum]]\nvalue = 1\nsource = "me"\nconfidence = "low"\n', "rules.toml")
     assert [problem.key for problem in caught.value.problems] == [
         "lookback.0.value",

@@ -65,7 +65,7 @@ def test_a_wrong_configuration_is_2_and_names_file_line_and_key(
     (project / "agentsim.toml").write_text(CONFIG + "max_misses = 3\n")
     assert check() == 2
     error = capsys.readouterr().err
-    assert error == ("agentsim: error: agentsim.toml:7: budget.max_misses: unknown key; did you mean max-misses?\n")
+    assert error == ("agentsim: error: agentsim.toml:7: budget.0.max_misses: no such key; did you mean max-misses?\n")
 
 
 @pytest.mark.parametrize(

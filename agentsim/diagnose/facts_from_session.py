@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentsim.bodies.serving_provider import is_vendor, provider_of_model
 from agentsim.core.session import Event, Request, Session, Usage
 from agentsim.diagnose.read_steps import steps_of
 from agentsim.diagnose.row_facts import FIVE_MINUTES, LOOKBACK, ONE_HOUR, RowFacts
@@ -53,17 +54,17 @@ def _facts(request: Request, *, writes: bool) -> RowFacts:
     measured = usage.read is not None or usage.write is not None
     row = RowFacts(request.id, request.model, usage.read or 0, usage.write or 0, usage.fresh or 0, measured=measured)
     row.output = usage.output if request.output_final else None
-    row.provider = request.provider
+    row.provider = _server(request)
     row.host = request.host
     row.account = request.account
     row.writes = usage.write is not None
     row.speed = request.speed
     reports_none = usage.write == 0 and not writes and _finds_all(request)
-    if reports_none or (usage.write is None and request.provider != "anthropic"):
+    if reports_none or (usage.write is None and row.provider != "anthropic"):
         # Automatic caches report no writes, or none in every row: all that was sent may be read next time.
         row.warm = row.total
         row.automatic = True
-    row.fixed_lifetime = request.provider == "anthropic" or "claude" in request.model.lower()
+    row.fixed_lifetime = row.provider == "anthropic" or "claude" in request.model.lower()
     if not row.fixed_lifetime and not row.automatic:
         row.lives = _lives(request)
     row.first_token = request.first_token
@@ -71,19 +72,28 @@ def _facts(request: Request, *, writes: bool) -> RowFacts:
     row.end = request.end
     row.stop_reason = request.stop_reason
     row.version = request.harness_version
-    row.effort = dict(request.settings).get("effort")
+    settings = dict(request.settings)
+    row.effort = settings.get("effort")
+    row.image = settings.get("images_present") == "true"
     row.appended = request.appended_blocks
     row.diagnosis = request.diagnosis
     row.calls = max(1, len(request.iterations))
     return row
 
 
+def _server(request: Request) -> str:
+    """Who served a request: a harness that writes every row as Anthropic's may have called another server."""
+    if request.provider == "anthropic" and not is_vendor("anthropic", request.model):
+        return provider_of_model(request.model)
+    return request.provider
+
+
 def _finds_all(request: Request) -> bool:
     """Whether the cache of a request's provider finds prefixes by itself, as far as its rules are known."""
-    if request.provider == "anthropic":
+    if _server(request) == "anthropic":
         return False
     try:
-        return rules_for(request.provider, request.model, request.start).matching != "breakpoint"
+        return rules_for(_server(request), request.model, request.start).matching != "breakpoint"
     except ValueError:
         return not request.model.lower().startswith("claude")
 

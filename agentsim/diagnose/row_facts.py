@@ -43,7 +43,7 @@ class RowFacts:
     them a breakpoint finds an entry over. ``head_tokens`` is the size of tools and system, where known. ``automatic``
     is True for a cache that finds prefixes by itself and reports no writes, in ``steps``. ``fixed_lifetime`` is False
     where the provider publishes none. ``host`` is which server answered, ``account`` under whose key, where the log
-    names them. ``image`` is True where content with an image was added. ``notes`` are the details of ``events``, by
+    names them. ``image`` is True where the conversation holds one. ``notes`` are the details of ``events``, by
     kind.
     """
 
@@ -147,7 +147,6 @@ class LaneMemory:
         "floors",
         "fronts",
         "growths",
-        "images",
         "last_loss",
         "losses",
         "smallest_total",
@@ -162,7 +161,6 @@ class LaneMemory:
         self.growths: dict[int, int] = {}
         self.smallest_total: int | None = None
         self.first_unread: int | None = None
-        self.images = False
 
     def usual_growth(self) -> int | None:
         """The growth between two requests seen most often, where one was seen at least twice."""
@@ -177,7 +175,6 @@ class LaneMemory:
         for a loss that was told, ``expired`` for one that a lifetime explains."""
         if not row.measured:
             return
-        self.images = self.images or row.image
         if lost:
             if row.read in self.floors:
                 self.floors.remove(row.read)

@@ -11,7 +11,7 @@ from agentsim.core.verdict import Kind, Prediction, Verdict
 from agentsim.diagnose.automatic_rows import judge_automatic
 from agentsim.diagnose.elimination import Elimination, find_cause
 from agentsim.diagnose.lifetime_clock import LifetimeClock, expiry
-from agentsim.diagnose.row_case import RowCase
+from agentsim.diagnose.row_case import RowCase, rules_of
 from agentsim.diagnose.row_facts import LaneMemory, RowFacts
 
 TAIL = 2048
@@ -63,17 +63,8 @@ def _judge(row: RowFacts, memory: LaneMemory, clock: LifetimeClock, use_provider
 
 
 def _without_parent(row: RowFacts) -> Verdict:
-    if row.read == 0 and row.write == 0:
-        return Verdict(
-            request=row.id,
-            kind="uncached",
-            cause="AS305",
-            evidence="implied",
-            alternatives=("AS303",),
-            established=(
-                "Nothing was read or written: no breakpoint reached the provider, or the prompt is too short.",
-            ),
-        )
+    if row.warm == 0:
+        return _uncached(row, None)
     return Verdict(request=row.id, kind="first")
 
 
@@ -87,17 +78,31 @@ def _after_uncached(row: RowFacts, parent: RowFacts, memory: LaneMemory) -> Verd
             established=(f"The whole prefix of request {older} is read again: that older entry was alive.",),
         )
     if row.warm == 0:
-        return Verdict(
-            request=row.id,
-            kind="uncached",
-            cause="AS305",
-            evidence="implied",
-            alternatives=("AS303",),
-            compared_with=parent.id,
-            established=("Nothing was read or written, before or now: caching was never switched on here.",),
-            to_check=("Whether a breakpoint is sent, and whether the prompt reaches the model's minimum length.",),
-        )
+        return _uncached(row, parent)
     return Verdict(request=row.id, kind="first", compared_with=parent.id)
+
+
+def _uncached(row: RowFacts, parent: RowFacts | None) -> Verdict:
+    """The verdict on a row that neither read nor wrote: too short for its model, or not marked."""
+    rules = rules_of(row)
+    short = rules is not None and row.total < rules.minimum
+    if short and rules is not None:
+        sentence = f"The prompt has {row.total:,} tokens; {row.model} keeps none below {rules.minimum:,}."
+    elif parent is not None:
+        sentence = "Nothing was read or written, before or now: caching was never switched on here."
+    else:
+        sentence = "Nothing was read or written: no breakpoint reached the provider, or the prompt is too short."
+    check = "Whether a breakpoint is sent, and whether the prompt reaches the model's minimum length."
+    return Verdict(
+        request=row.id,
+        kind="uncached",
+        cause="AS303" if short else "AS305",
+        evidence="implied",
+        alternatives=("AS305",) if short else ("AS303",),
+        compared_with=parent.id if parent is not None else None,
+        established=(sentence,),
+        to_check=(check,) if parent is not None and not short else (),
+    )
 
 
 def _foreseen(row: RowFacts, clock: LifetimeClock) -> str | None:

@@ -77,7 +77,7 @@ def _images(case: RowCase) -> Hypothesis:
     row = case.row
     if row.automatic or case.equal or case.reach.in_conversation:
         return Hypothesis("AS405", "excluded")
-    if row.image and not case.memory.images:
+    if row.image and not case.parent.image:
         sentence = "The first image of this conversation came just before this request."
         return Hypothesis("AS405", "sufficient", sentence, weight=135)
     return Hypothesis("AS405", "open", weight=4 if case.reach.place == "nothing" else 11)

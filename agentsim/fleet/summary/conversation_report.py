@@ -118,7 +118,7 @@ class _Judge:
         self.lane_of.append(lane)
         self.lifetimes.append(_lifetime(call, self.lifetimes[parent.index] if parent is not None else (None, False)))
         row = self._facts(call)
-        row.appended = step.appended
+        row.appended, row.image = step.appended, step.images
         row.events = tuple(kind for kind, _, _ in step.events)
         row.start = nanoseconds(step.start)
         if row.start is not None and row.end is not None and row.start > row.end:
@@ -126,7 +126,7 @@ class _Judge:
         if parent is not None:
             row.parent = self._facts(parent)
             above = self.tree.step(parent, count=False)
-            row.parent.start = nanoseconds(above.start)
+            row.parent.start, row.parent.image = nanoseconds(above.start), above.images
             if above.parent is not None and above.parent.index < parent.index:
                 row.parent.parent = self._facts(above.parent)
         return judge_row(row, self.memories[lane], OBSERVED_CLOCK, use_provider=True, has_messages=True)
@@ -140,6 +140,7 @@ class _Judge:
         row.stop_reason = call.stop_reason
         row.version = call.version
         row.effort = call.effort
+        row.speed, row.harness = call.usage.speed, "claude-code"
         row.ttl, row.ttl_dropped = self.lifetimes[call.index]
         if has_own_rules("anthropic"):
             rules = rules_for("anthropic", call.model, row.end)

@@ -71,9 +71,11 @@ class NodeMessage(msgspec.Struct, gc=False):
 
 
 class Attachment(msgspec.Struct, gc=False):
-    """``attachment`` of a line: what the harness slipped into the prompt."""
+    """``attachment`` of a line: what the harness slipped into the prompt. The names stay raw: few lines have some."""
 
     type: str | None = None
+    addedNames: msgspec.Raw = ABSENT
+    removedNames: msgspec.Raw = ABSENT
 
 
 class CompactMetadata(msgspec.Struct, gc=False):

@@ -37,7 +37,7 @@ def request_of(
         purpose=purpose,
         start=start,
         end=end,
-        settings=(("effort", f'"{call.effort}"'),) if call.effort else (),
+        settings=_settings(call, step.images),
         usage=usage_of(usage) if call.measured else _unmeasured(usage),
         iterations=tuple(usage_of(item) for item in iterations) if len(iterations) > 1 else (),
         diagnosis=diagnosis_of(call.diagnostics),
@@ -51,6 +51,11 @@ def request_of(
         counted=counted,
         source=Source(unit.files[call.file], call.line),
     )
+
+
+def _settings(call: ClaudeCall, images: bool) -> tuple[tuple[str, str], ...]:
+    effort = (("effort", f'"{call.effort}"'),) if call.effort else ()
+    return (*effort, ("images_present", "true")) if images else effort
 
 
 def request_id(call: ClaudeCall) -> str:

@@ -17,12 +17,14 @@ from agentsim.core.session import EventKind
 from agentsim.traces.file_views import FileView
 from agentsim.traces.hostile_records import split_objects
 from agentsim.traces.log_lines import MOST_UNPACKED, is_packed, open_log
+from agentsim.traces.readers.claude_code.announced_names import announced
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
 from agentsim.traces.readers.claude_code.claude_conversation import ClaudeConversation
 from agentsim.traces.readers.claude_code.claude_lines import SYNTHETIC_MODEL, BlockHead, Node, decode_node
 
 _MAX_STEPS = 5000
 _MAX_REGION_LINES = 5000
+_IMAGE = (b'"type":"image"', b'"type": "image"')
 _THINKING = ("thinking", "redacted_thinking")
 
 _SYSTEM_EVENTS: dict[str, EventKind] = {
@@ -43,10 +45,10 @@ class CallStep:
     and the call before it in the file was taken instead. ``start`` is the stamp of the last thing that was added before
     the call was sent. ``appended`` counts the content blocks, thinking left out, since the parent's prompt; ``None``
     when the log cannot tell. ``events`` are (kind, stamp, detail) in the order they happened. ``settled`` is True when
-    nothing that is appended to the log later can change any of this.
+    nothing that is appended to the log later can change any of this. ``images`` says that the conversation holds some.
     """
 
-    __slots__ = ("appended", "assumed", "events", "parent", "settled", "start")
+    __slots__ = ("appended", "assumed", "events", "images", "parent", "settled", "start")
 
     def __init__(self) -> None:
         self.parent: ClaudeCall | None = None
@@ -55,6 +57,7 @@ class CallStep:
         self.appended: int | None = None
         self.events: list[tuple[EventKind, str | None, str | None]] = []
         self.settled = True
+        self.images = False
 
 
 class Tree:
@@ -64,6 +67,7 @@ class Tree:
         self._unit = unit
         self._views: dict[int, bytes | FileView] = dict(unit.texts)
         self._before: dict[int, ClaudeCall | None] | None = None
+        self._first_image: dict[int, tuple[int, int]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -90,10 +94,21 @@ class Tree:
                 last[other.lane] = other
         return self._before[call.index]
 
+    def _has_images(self, call: ClaudeCall) -> bool:
+        """Whether an image stands in front of a call in its file: sent by a person, or the result of a tool."""
+        searched, first = self._first_image.get(call.file, (0, -1))
+        if first < 0 and call.position > searched:
+            view = self._view(call.file)
+            found = [at for needle in _IMAGE if (at := view.find(needle, searched, call.position)) >= 0]
+            first = min(found, default=-1)
+            self._first_image[call.file] = (call.position, first)
+        return 0 <= first < call.position
+
     def step(self, call: ClaudeCall, *, count: bool = True) -> CallStep:
         """Walk from a call to its parent. Never raises on what a log may hold. ``count=False`` saves the look at all
         lines between the two, without which ``appended`` stays unknown."""
         step = CallStep()
+        step.images = self._has_images(call)
         if call.agent_copy:
             step.parent = self.before(call)
             step.assumed = step.parent is not None
@@ -143,7 +158,8 @@ class Tree:
                     kind = "prompt_submitted"
             if kind is not None:
                 told = node.compactMetadata
-                step.events.append((kind, node.timestamp, told.trigger if told is not None else None))
+                about = told.trigger if told is not None else announced(node.attachment)
+                step.events.append((kind, node.timestamp, about))
             sent = node.type in ("user", "attachment") and node.timestamp is not None
             if sent and (step.start is None or (node.timestamp or "") > step.start):
                 step.start = node.timestamp

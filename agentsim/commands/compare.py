@@ -80,6 +80,7 @@ def command(
     """
     from agentsim.commands.options.session_inputs import choose_session, read_sessions, tell_skips
     from agentsim.report.progress import ProgressBar
+    from agentsim.whatif.cache_bounds import bounds
     from agentsim.whatif.comparison import CannotSimulate, compare, nothing_simulated
 
     if as_json and as_csv:
@@ -102,11 +103,13 @@ def command(
             comparison = compare(sessions, named, also=others, combine=combine, progress=progress)
     except CannotSimulate as error:
         comparison = nothing_simulated(error)
+    bounded = bounds(sessions) if comparison.left_out else None
     if as_json:
+        from agentsim.report.json.bounds_json import bounds_document
         from agentsim.report.json.canonical_json import write_document
         from agentsim.report.json.comparison_json import comparison_document
 
-        write_document(sys.stdout, comparison_document(comparison))
+        write_document(sys.stdout, {**comparison_document(comparison), "automatic_caches": bounds_document(bounded)})
     elif as_csv:
         from agentsim.report.notices import warn
         from agentsim.report.output import write_safe
@@ -116,9 +119,13 @@ def command(
             warn(f"no money is named: {comparison.withheld}")
     else:
         from agentsim.report.paper import Paper
+        from agentsim.report.screen.bounds_page import write_bounds
         from agentsim.report.screen.comparison_page import write_comparison
 
-        write_comparison(Paper.on(sys.stdout), comparison)
+        paper = Paper.on(sys.stdout)
+        write_comparison(paper, comparison)
+        if bounded is not None:
+            write_bounds(paper, bounded)
     skips = tell_skips(sessions, problems, strict)
     if skips is not ExitCode.OK:
         return skips

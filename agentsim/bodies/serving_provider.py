@@ -187,6 +187,15 @@ _ON_BEDROCK = re.compile(
 )
 _ON_VERTEX = re.compile(r"^claude-[a-z0-9.-]+@20\d{6}$")
 
+KNOWN_PROVIDERS = frozenset(
+    (
+        *(*NAMES, *NAMES.values(), *PROTOCOLS, *_KINDS),
+        *(*(name for _, name in _HOSTS), *(maker for _, maker in _FAMILIES)),
+        *(LOCAL, UNKNOWN, "bedrock", "alibaba"),
+    )
+)
+"""Names of providers that come out here: public words, none of them made up by somebody for a server of his own."""
+
 API_PROVIDERS = {"generate": "gemini", "converse": "bedrock", "invoke": "bedrock"}
 """APIs whose shape only one provider's servers have."""
 

@@ -31,16 +31,32 @@ PRIVATE = 0o600
 @click.argument("source", metavar="IN", type=FILE)
 @click.argument("target", metavar="OUT", type=FILE)
 @click.option("--fingerprint", is_flag=True, help="Keep no words: sizes and digests under a key that is thrown away.")
+@click.option(
+    "--round-sizes",
+    metavar="TOKENS",
+    type=click.IntRange(2, 100_000),
+    help="With --fingerprint: sizes of blocks in steps of so many tokens.",
+)
 @click.option("--session", "session_id", metavar="ID", help="Only this session: the beginning of its id.")
 @click.option("--force", is_flag=True, help="Overwrite OUT.")
 @strict_option
-def command(source: str, target: str, fingerprint: bool, session_id: str | None, force: bool, strict: bool) -> ExitCode:
+def command(
+    source: str,
+    target: str,
+    fingerprint: bool,
+    round_sizes: int | None,
+    session_id: str | None,
+    force: bool,
+    strict: bool,
+) -> ExitCode:
     """Turn IN (a log or a folder, in any format of 'agentsim trace formats') into an agentsim/1 trace OUT ('-':
     stdout)."""
     from agentsim.commands.options.session_inputs import check_path, choose_session, read_sessions, tell_skips
     from agentsim.report.output import STDOUT, need_folder
 
     check_path(source)
+    if round_sizes is not None and not fingerprint:
+        raise Failure("--round-sizes: only a fingerprint hides sizes", remedy="add --fingerprint", code=ExitCode.USAGE)
     if target != STDOUT and not force and os.path.lexists(target):
         raise Failure("this file exists", file=target, remedy="choose another name, or --force", code=ExitCode.USAGE)
     need_folder(target)
@@ -52,7 +68,7 @@ def command(source: str, target: str, fingerprint: bool, session_id: str | None,
     if fingerprint:
         from agentsim.traces.readers.agentsim1 import fingerprints
 
-        kept = fingerprints(sessions)
+        kept = fingerprints(sessions, round_sizes=round_sizes)
     if target == STDOUT:
         _write(kept, sys.stdout.buffer, text=not fingerprint)
     else:

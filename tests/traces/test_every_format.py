@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from agentsim.diagnose import diagnose
 from agentsim.fleet.summary import summarise
 from agentsim.traces.format_registry import FORMATS, detect, read
 from agentsim.traces.hostile_records import TraceError
+from agentsim.traces.readers import agentsim1
 from tests.traces.damage import ODD, damaged, damages
 from tests.traces.format_samples import BY_MODULE, SAMPLES
 
@@ -108,3 +110,22 @@ def test_a_campaign_of_damage(tmp_path_factory: Any, name: str) -> None:
             damage.append((kind, chance.randrange(2**20), chance.randrange(extra.get(kind, 2**20))))
         path.write_bytes(damaged(path.read_bytes(), damage))
         check(folder, path, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fingerprint_keeps_the_bill_and_the_verdicts(tmp_path: Path, name: str) -> None:
+    (tmp_path / "log").mkdir()
+    path = BY_MODULE[name](tmp_path / "log")
+    sessions = list(read([str(path if name != "raw_bodies" else tmp_path / "log")]))
+    shared = tmp_path / "shared.jsonl"
+    with shared.open("wb") as stream:
+        agentsim1.write(agentsim1.fingerprints(sessions), stream)
+    kept = list(read([str(shared)]))
+    before, after = ([diagnose(one) for one in found] for found in (sessions, kept))
+    for old, new in zip(before, after, strict=True):
+        assert new.totals == msgspec.structs.replace(old.totals, losses=new.totals.losses)
+        assert [(row.cost, row.stored) for row in new.rows] == [(row.cost, row.stored) for row in old.rows]
+        told = [[(one.kind, one.lost, one.unlogged) for one in judged.verdicts] for judged in (old, new)]
+        assert told[0] == told[1]
+    summaries = [summarise([str(at)]) for at in (tmp_path / "log", shared)]
+    assert len({(one.requests, one.cost, one.read, one.written, one.losses) for one in summaries}) == 1

@@ -55,6 +55,11 @@ def provider_names() -> tuple[str, ...]:
     return tuple(sorted({*_bundled_names(), *(file.provider for file in _brought.values())}))
 
 
+def bundled_names() -> tuple[str, ...]:
+    """The providers whose rules come along, by their names and by the others under which they are known."""
+    return (*_bundled_names(), *_bundled_aliases())
+
+
 def brought_files() -> tuple[RulesFile, ...]:
     """The files that the user brought along."""
     return tuple({file.file: file for file in _brought.values()}.values())

@@ -155,3 +155,68 @@ def test_a_long_session_stays_linear_in_memory():
     session = Session(id="s", format="x", completeness="full", lanes=lanes, requests=tuple(requests))
     keyed = fingerprint(session, KEY)
     assert len({id(block) for request in keyed.requests for block in request.prompt or ()}) == 1000
+
+
+PROVIDERS = (
+    "anthropic",
+    "bedrock",
+    "deepseek",
+    "gemini",
+    "google",
+    "minimax",
+    "moonshotai",
+    "openrouter",
+    "xai",
+    "zai",
+)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_public_names_of_providers_stay(provider: str) -> None:
+    (request,) = canary_session().requests
+    session = msgspec.structs.replace(
+        canary_session(), requests=(msgspec.structs.replace(request, provider=provider, region="us-east-1"),)
+    )
+    (kept,) = fingerprint(session).requests
+    assert (kept.provider, kept.region) == (provider, "us-east-1")
+
+
+@pytest.mark.parametrize(
+    ("model", "stays"),
+    [
+        ("claude-sonnet-4-5", "claude-sonnet-4-5"),
+        ("us.anthropic.claude-sonnet-4-6", "us.anthropic.claude-sonnet-4-6"),
+        ("moonshotai/kimi-k3", "moonshotai/kimi-k3"),
+        ("ft:gpt-4.1-mini:canary-corp:canary:id", "ft:gpt-4.1-mini:~"),
+        (
+            "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/canary",
+            "arn:aws:bedrock:us-east-1:000000000000:application-inference-profile/~",
+        ),
+        (
+            "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-sonnet-4",
+            "arn:aws:bedrock:us-east-1:000000000000:inference-profile/us.anthropic.claude-sonnet-4",
+        ),
+        ("/home/canary/models/canary.gguf", "~"),
+        ("C:\\models\\canary.gguf", "~"),
+        ("projects/canary/locations/us/endpoints/1", "~"),
+    ],
+)
+def test_models_keep_what_prices_need_and_no_name_of_an_owner(model: str, stays: str) -> None:
+    (request,) = canary_session().requests
+    session = msgspec.structs.replace(canary_session(), requests=(msgspec.structs.replace(request, model=model),))
+    (kept,) = fingerprint(session).requests
+    assert "canary" not in kept.model
+    assert "123456789012" not in kept.model
+    shown, mark, _ = kept.model.partition("~")
+    assert shown + mark == stays
+
+
+@pytest.mark.parametrize(("tokens", "kept"), [(1, 64), (31, 64), (95, 64), (96, 128), (6_400, 6_400)])
+def test_sizes_of_blocks_are_rounded_and_counters_are_not(tokens: int, kept: int) -> None:
+    session = canary_session()
+    (request,) = session.requests
+    block = Block(section="messages", kind="text", digest=b"d" * 16, tokens=tokens, text="canary")
+    asked = msgspec.structs.replace(request, prompt=Prompt.of([block]))
+    found = fingerprint(msgspec.structs.replace(session, requests=(asked,)), round_sizes=64).requests[0]
+    assert found.prompt is not None
+    assert (found.prompt[0].tokens, found.usage) == (kept, request.usage)

@@ -10,14 +10,18 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Iterator
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
 from agentsim.bodies.messages_wire import KEY_SETTINGS
+from agentsim.bodies.serving_provider import KNOWN_PROVIDERS
 from agentsim.core.prompt import DIGEST_SIZE, Block, Prompt
 from agentsim.core.session import Accounting, Event, Lane, Problem, ProviderDiagnosis, Request, Session, Source
+from agentsim.rules.providers.rules_library import bundled_names
+from agentsim.traces.format_registry import FORMATS
 from agentsim.traces.hostile_records import REMEDIES
 from agentsim.traces.readers.agentsim1.prompt_differences import PromptDifferences
 
@@ -59,20 +63,9 @@ _WORDS = frozenset(
         *(*_STOP_WORDS, *_MISS_WORDS, *_OTHER_WORDS, *_ROLES),
     )
 )
-_MAKERS = frozenset(
-    (
-        "agentsim",
-        "agentsim/1",
-        "anthropic",
-        "claude-code",
-        "claude-trace",
-        "codex",
-        "openai",
-        "pairs",
-        "pi",
-        "raw-bodies",
-    )
-)
+_HARNESSES = frozenset(("agentsim", "claude-trace", "raw-bodies"))
+"""Names of harnesses and recorders that are no name of a format."""
+
 _OPEN_SETTINGS = frozenset(
     (
         *("citations", "effort", "images_present", "service_tier", "speed", "thinking", "tool_choice", "verbosity"),
@@ -84,6 +77,21 @@ _NAMED_SETTINGS = frozenset((*KEY_SETTINGS, "prompt_cache_key"))
 
 _VERSION = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6}){1,3}([-+](alpha|beta|rc|dev|next)?[.0-9]{0,12})?")
 _ACCOUNT = re.compile(r"[0-9]{12}")
+_REGION = re.compile(
+    r"(us|eu|ap|apac|ca|sa|me|af|il|mx|jp|au|cn|global|europe|asia|northamerica|southamerica|australia|africa)"
+    r"(-gov)?(-(north|south|east|west|central|northeast|northwest|southeast|southwest)(-?[0-9]{1,2})?)?"
+)
+"""What clouds call their regions."""
+
+_TUNED = re.compile(r"(.*?\bft:[^:/]{1,80}):(.+)", re.S)
+_OWN_ARN = re.compile(
+    r"(arn:aws[a-z-]*:[a-z]+:[a-z0-9-]*:[0-9]*:"
+    r"(?:application-inference-profile|provisioned-model|imported-model|custom-model(?:-deployment)?|prompt-router"
+    r"|endpoint)/)(.+)",
+    re.S,
+)
+_IN_A_PROJECT = re.compile(r"(?:projects|accounts|organizations|tunedModels|endpoints|deployments)/.+", re.S)
+_A_PATH = re.compile(r"[/~.\\]|[A-Za-z]:[\\/]")
 
 
 def is_keyed(session: Session) -> bool:
@@ -91,29 +99,38 @@ def is_keyed(session: Session) -> bool:
     return session.id.startswith(_MARK)
 
 
-def fingerprint(session: Session, key: bytes | None = None) -> Session:
+def fingerprint(session: Session, key: bytes | None = None, *, round_sizes: int | None = None) -> Session:
     """The session with everything private replaced by keyed digests.
 
     Each call draws a new key unless one is given (32 bytes; for tests, or for sessions that are to go in one file:
-    :func:`fingerprints`). Raises ValueError for a key of another length.
+    :func:`fingerprints`). ``round_sizes`` rounds the size of each block to a multiple of so many tokens; what was
+    billed stays. Raises ValueError for a key of another length.
     """
-    return _Blinder(secrets.token_bytes(KEY_SIZE) if key is None else key).session(session)
+    return _Blinder(secrets.token_bytes(KEY_SIZE) if key is None else key, round_sizes).session(session)
 
 
-def fingerprints(sessions: Iterable[Session]) -> Iterator[Session]:
+def fingerprints(sessions: Iterable[Session], *, round_sizes: int | None = None) -> Iterator[Session]:
     """Sessions under one random key, so that what they share stays recognisable among them, and nowhere else."""
-    blinder = _Blinder(secrets.token_bytes(KEY_SIZE))
+    blinder = _Blinder(secrets.token_bytes(KEY_SIZE), round_sizes)
     for session in sessions:
         yield blinder.session(session)
+
+
+@cache
+def _public_names() -> frozenset[str]:
+    """The names of formats, harnesses and providers that this program knows itself, all of them public."""
+    formats = {format.name for format in FORMATS}
+    return KNOWN_PROVIDERS | _HARNESSES | formats | frozenset(bundled_names())
 
 
 class _Blinder:
     """Replaces names and digests under a key."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, round_sizes: int | None = None) -> None:
         if len(key) != KEY_SIZE:
             raise ValueError(f"a key has {KEY_SIZE} bytes, not {len(key)}")
         self._key = key
+        self._step = round_sizes or 1
         self._digests: dict[bytes, bytes] = {}
 
     def name(self, text: str) -> str:
@@ -131,7 +148,22 @@ class _Blinder:
 
     def maker(self, text: str) -> str:
         """The name of a format, a harness or a provider as it is, if it is a known one, else as a digest."""
-        return text if text in _MAKERS else self.name(text)
+        return text if text in _public_names() else self.name(text)
+
+    def model(self, text: str) -> str:
+        """A model as prices know it. What its owner called it is hidden: a tuned model, a profile, a path."""
+        text = _ACCOUNT.sub("0" * 12, text)
+        if _A_PATH.match(text) or _IN_A_PROJECT.match(text):
+            return self.name(text)
+        for pattern, between in ((_TUNED, ":"), (_OWN_ARN, "")):
+            found = pattern.fullmatch(text)
+            if found is not None:
+                return found[1] + between + self.name(found[2])
+        return text
+
+    def region(self, text: str | None) -> str | None:
+        """A region of a cloud as it is, anything else as a digest."""
+        return text if text is not None and _REGION.fullmatch(text) else self.word(text)
 
     def digest(self, digest: bytes) -> bytes:
         """A block's digest under the key."""
@@ -178,7 +210,7 @@ class _Blinder:
             id=self.name(request.id),
             lane=self.name(request.lane),
             parent=self.name_or_none(request.parent),
-            model=_ACCOUNT.sub("0" * 12, request.model),
+            model=self.model(request.model),
             provider=self.maker(request.provider),
             prompt=prompt,
             settings=tuple(sorted(self._setting(name, value) for name, value in request.settings)),
@@ -188,7 +220,7 @@ class _Blinder:
             stop_reason=self.word(request.stop_reason),
             service_tier=self.word(request.service_tier),
             speed=self.word(request.speed),
-            region=self.word(request.region),
+            region=self.region(request.region),
             host=None if request.host is None else self.name(request.host),
             account=self.name_or_none(request.account),
             harness_version=version if version is None or _VERSION.fullmatch(version) else self.name(version),
@@ -203,8 +235,13 @@ class _Blinder:
             digest=self.digest(block.digest),
             role=self.word(block.role),
             name=self.name_or_none(block.name),
+            tokens=None if block.tokens is None else self._rounded(block.tokens),
             text=None,
         )
+
+    def _rounded(self, tokens: int) -> int:
+        """A size to the nearest step, and never to nothing."""
+        return tokens if self._step == 1 else max(1, (tokens + self._step // 2) // self._step) * self._step
 
     def _lane(self, lane: Lane) -> Lane:
         return Lane(

@@ -56,6 +56,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "rules": "Show, check, fit and measure the rules of providers.",
         "trace": "List log formats, and turn a log into an agentsim/1 trace.",
         "engine": "Measure prefix caches on a real model, and size them.",
+        "doctor": "Show what was found, what was not read, what is installed.",
         "completion": "Print the script for tab completion.",
     },
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from importlib import import_module
 
+from agentsim.core.extras import how_to_install
 from agentsim.core.strict_decoding import BadRow
 
 MOST_UNPACKED = 64 * 2**20
@@ -86,7 +87,7 @@ def _brotli(data: bytes, limit: int) -> bytes:
     try:
         brotli = import_module("brotli")
     except ImportError:
-        raise BadRow("broken body", "packed with Brotli: pip install 'agentsim-cache[vcr]'") from None
+        raise BadRow("broken body", f"packed with Brotli: {how_to_install('vcr')}") from None
     machine = brotli.Decompressor()
     parts: list[bytes] = []
     size = 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.options.command import FILE, Command, json_option
+from agentsim.core.extras import how_to_install, not_installed
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -91,9 +92,7 @@ def _prepare(threads: int) -> None:
     try:
         import torch
     except ImportError:
-        raise Failure(
-            "the lab needs PyTorch", remedy="pip install 'agentsim-cache[engine]'", code=ExitCode.USAGE
-        ) from None
+        raise Failure(not_installed("torch"), remedy=how_to_install("engine"), code=ExitCode.USAGE) from None
     torch.set_num_threads(threads)
 
 

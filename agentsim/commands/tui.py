@@ -6,10 +6,11 @@ import click
 
 from agentsim.commands.options.command import Command, paths_argument
 from agentsim.commands.options.rules_option import rules_option
+from agentsim.core.extras import how_to_install, not_installed
 from agentsim.report.exits import ExitCode, Failure
 
 EXAMPLES = (
-    ("agentsim tui", "Choose among all Claude Code sessions of this machine."),
+    ("agentsim tui", "Choose among all sessions on this machine, of any harness."),
     ("agentsim tui session.jsonl", "One session: its rows, and why each cache was lost."),
     ("agentsim tui --follow session.jsonl", "Watch a session that is running."),
     ("agentsim tui --web", "The same in a browser on this machine."),
@@ -40,6 +41,7 @@ def command(paths: tuple[str, ...], session_id: str | None, follow: bool, web: b
             return serve(paths, session=session_id, follow=follow, port=port)
         from agentsim.tui.tui_run import run
     except ModuleNotFoundError as missing:
-        package = "agentsim-cache[web]" if (missing.name or "").startswith("textual_serve") else "textual"
-        raise Failure(f"{missing.name} is not installed", remedy=f"install {package}", code=ExitCode.USAGE) from missing
+        served = (missing.name or "").startswith("textual_serve")
+        remedy = how_to_install("web") if served else f"pip install {missing.name}"
+        raise Failure(not_installed(missing.name), remedy=remedy, code=ExitCode.USAGE) from missing
     return run(paths, session=session_id, follow=follow)

@@ -16,6 +16,7 @@ import msgspec
 from agentsim.bodies.api_shapes import Api, api_of, model_in
 from agentsim.bodies.captured_calls import body_to_read, read_answered
 from agentsim.bodies.content_encoding import unpacked
+from agentsim.core.extras import how_to_install
 from agentsim.core.session import Problem, Session, Source
 from agentsim.core.strict_decoding import BadRow
 from agentsim.traces.capture_files import read_captures
@@ -57,7 +58,7 @@ def _interactions(path: str) -> list[Any]:
     try:
         yaml = import_module("yaml")
     except ImportError:
-        raise TraceError(path, "YAML cannot be read without PyYAML", "pip install pyyaml") from None
+        raise TraceError(path, "YAML cannot be read without PyYAML", how_to_install("vcr")) from None
     with open(open_regular(path), "rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

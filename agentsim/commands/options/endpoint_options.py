@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentsim.commands.options.command import FILE, Function
+from agentsim.core.extras import how_to_install, not_installed
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -92,8 +93,7 @@ def need_extra() -> None:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        reason = f"this needs {error.name}, which is not installed"
-        raise Failure(reason, remedy="install the extra 'serve'", code=ExitCode.USAGE) from None
+        raise Failure(not_installed(error.name), remedy=how_to_install("serve"), code=ExitCode.USAGE) from None
 
 
 def check_trace(trace: str | None, force: bool) -> None:

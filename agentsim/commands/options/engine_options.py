@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentsim.commands.options.command import FILE, Decorator, Function
+from agentsim.core.extras import how_to_install, not_installed
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -100,8 +101,7 @@ def engine_failures() -> Iterator[None]:
     try:
         import torch  # noqa: F401
     except ImportError:
-        remedy = "install the extra 'engine'"
-        raise Failure("this needs torch, which is not installed", remedy=remedy, code=ExitCode.USAGE) from None
+        raise Failure(not_installed("torch"), remedy=how_to_install("engine"), code=ExitCode.USAGE) from None
     from agentsim.engine.engine_replay import NoKnownPrompts, NotForPages
     from agentsim.engine.trace_tokens import DoesNotFit
     from agentsim.engine.weights.weights import WeightsError
@@ -120,5 +120,4 @@ def engine_failures() -> Iterator[None]:
     except NoKnownPrompts as error:
         raise Failure(str(error), remedy="record bodies, fingerprints or counters") from None
     except ImportError as error:
-        reason = f"this needs {error.name}, which is not installed"
-        raise Failure(reason, remedy="install the extra 'engine'", code=ExitCode.USAGE) from None
+        raise Failure(not_installed(error.name), remedy=how_to_install("engine"), code=ExitCode.USAGE) from None

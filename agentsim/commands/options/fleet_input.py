@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
 from agentsim.commands.options.policy_choice import chosen_policies
+from agentsim.core.extras import how_to_install, not_installed
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -114,5 +115,4 @@ def check_packages() -> None:
 
     missing = [name for name in ("distributed", "fsspec", "pyarrow", "numpy") if find_spec(name) is None]
     if missing:
-        remedy = "pip install 'agentsim-cache[sweep]'"
-        raise Failure(f"this needs {', '.join(missing)}", remedy=remedy, code=ExitCode.USAGE)
+        raise Failure(not_installed(", ".join(missing)), remedy=how_to_install("sweep"), code=ExitCode.USAGE)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.options.command import Function
+from agentsim.core.extras import how_to_install, not_installed
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ def need_client(api: Api) -> None:
     from importlib.util import find_spec
 
     if find_spec(api) is None:
-        reason = f"this needs {api}, which is not installed"
-        raise Failure(reason, remedy="install the extra 'probe'", code=ExitCode.USAGE)
+        raise Failure(not_installed(api), remedy=how_to_install("probe"), code=ExitCode.USAGE)
 
 
 def account_of(api: Api, base_url: str | None, key_env: str | None) -> EndpointAccount:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-
-# What is made while a program starts lives on: looking for garbage in it costs a twentieth of the start.
-gc.set_threshold(5_000)
 
 AT_ONCE = ("statusline", "hook")
 """Commands that a harness starts several times a minute: they run without the command line around them."""
@@ -26,6 +22,9 @@ def run() -> int:
     import atexit
     import threading
 
+    from agentsim.core.garbage_collection import search_seldom
+
+    search_seldom()
     from agentsim.cli import main
 
     code = main()

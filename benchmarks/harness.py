@@ -18,7 +18,8 @@ from collections.abc import Generator
 from decimal import Decimal
 from typing import Any
 
-from agentsim.harness.plan import SECOND, Plan, Population, PromptLayout, Service
+from agentsim.core.dates import SECOND
+from agentsim.harness.plan import Plan, Population, PromptLayout, Service
 from agentsim.harness.plan_run import simulate
 from agentsim.harness.prompt_part import PromptPart
 from agentsim.harness.random_draws import Fixed, lognormal

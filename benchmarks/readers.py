@@ -14,8 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from agentsim.core.garbage_collection import without_collection
 from agentsim.traces.format_registry import FORMATS
-from agentsim.traces.garbage_collection import without_collection
 from benchmarks.readers_corpus import ALL, write
 
 LEAST = 100

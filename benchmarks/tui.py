@@ -25,12 +25,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Lane, Request, Row, Session, Usage
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose import Diagnosis
 from agentsim.diagnose.diagnosis_totals import Totals
 
-SECOND = 10**9
 SAMPLE = "traces/samples/atlas-14.jsonl"
 WIDTH, HEIGHT = 140, 45
 

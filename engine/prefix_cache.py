@@ -191,18 +191,6 @@ class PrefixCache:
         """Send all idle pages to the host, as far as it has room; the rest is given up. Returns how many were idle."""
         return self.evict(len(self.pool.idle))
 
-    def purge(self, now: int) -> int:
-        """Give up every idle block whose lifetime is over, wherever it is; returns how many. O(idle blocks)."""
-        if self.lifetime is None:
-            return 0
-        over = [page for page in self.pool.idle if self._is_over(self._digest[page], now)]
-        slots = [slot for slot in self.host.order if self._is_over(self.host.digest[slot], now)]
-        for page in over:
-            self._drop_page(page)
-        for slot in slots:
-            self._drop(self.host.empty(slot))
-        return len(over) + len(slots)
-
     def clear(self) -> None:
         """Give up everything that nobody reads. Blocks that are being read stay known."""
         for page in list(self.pool.idle):

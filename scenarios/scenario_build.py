@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.harness.agent_steps import (
     ChangeSettings,
     Child,
@@ -27,7 +28,6 @@ from agentsim.harness.agent_steps import (
     WrittenBlock,
 )
 from agentsim.harness.plan import (
-    SECOND,
     CallStyle,
     Clearing,
     Compaction,

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from agentsim.core.counts import plural
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Session
 
-SECOND = 10**9
 MOST_VALUES = 101
 """Values of an empirical distribution: its quantiles, one for each per cent."""
 

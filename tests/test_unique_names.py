@@ -30,3 +30,19 @@ def test_no_two_modules_define_the_same_public_class() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(str(path.relative_to(ROOT)))
     assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
+def test_a_second_and_the_collector_have_one_home() -> None:
+    """How many nanoseconds a second has is written once; and one module switches the search for garbage."""
+    seconds, collectors = [], []
+    for path in modules():
+        for node in ast.parse(path.read_text("utf-8")).body:
+            names = [target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)]
+            if any(name.strip("_") == "SECOND" for name in names):
+                seconds.append(path.name)
+        if any(
+            isinstance(node, ast.Import) and any(name.name == "gc" for name in node.names)
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        ):
+            collectors.append(path.name)
+    assert (seconds, collectors) == (["dates.py"], ["garbage_collection.py"])

@@ -7,7 +7,8 @@ front of its old end. Whatever else happened to it, it must be read anew.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, TypeVar
 
 from agentsim.traces.log_lines import MAX_LINE_BYTES, LineChunk, is_packed, open_regular, read_blocks
 
@@ -52,7 +53,7 @@ class GrowingFile:
         if self.can_grow:
             self._proof = self._samples()
 
-    def grow(self, take: Callable[[list[LineChunk], int], None]) -> bool:
+    def grow(self, take: Callable[[list[LineChunk], int], object]) -> bool:
         """Hand the whole lines that were appended since to ``take``, with how many stand before them, if there are any.
         False when the file did anything else but grow."""
         before = self.lines
@@ -101,3 +102,33 @@ class GrowingFile:
                 file.seek(last * part // _PROOFS)
                 samples.append(file.read(min(_PROOF, self._place)))
             return samples
+
+
+Read = TypeVar("Read")
+
+
+class GrowingLogs(Generic[Read]):
+    """Logs by their paths, as far as they were read: only what was appended is read the next time.
+
+    ``start`` makes what a path is read into, ``take`` reads chunks of whole lines into it, of a file of which so many
+    lines were read before. Mutable; for one thread.
+    """
+
+    def __init__(self, start: Callable[[str], Read], take: Callable[[Read, Iterable[LineChunk], int], object]) -> None:
+        self._start, self._take = start, take
+        self._known: dict[str, tuple[GrowingFile, Read]] = {}
+
+    def log(self, path: str) -> tuple[GrowingFile, Read]:
+        """A file as it is now, and its whole lines as they were read. Raises OSError when it cannot be read."""
+        if path not in self._known or not self._grow(*self._known[path]):
+            file, read = GrowingFile(path), self._start(path)
+            self._take(read, file.all_lines(), 0)
+            self._known[path] = file, read
+        return self._known[path]
+
+    def kept(self, path: str) -> Read | None:
+        """What was read of a file, if anything was; the file is left alone."""
+        return self._known[path][1] if path in self._known else None
+
+    def _grow(self, file: GrowingFile, read: Read) -> bool:
+        return file.grow(lambda chunks, before: self._take(read, chunks, before))

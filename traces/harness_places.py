@@ -28,7 +28,6 @@ class FoundPlace(NamedTuple):
 
 
 _CODE = (".config/Code/User/globalStorage", "Library/Application Support/Code/User/globalStorage")
-_DATA = (".local/share", "Library/Application Support")
 
 PLACES: tuple[HarnessPlaces, ...] = (
     HarnessPlaces("Codex", (("CODEX_HOME", "sessions"), ("CODEX_HOME", "archived_sessions")), (

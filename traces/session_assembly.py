@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import msgspec
 
+from agentsim.core.garbage_collection import without_collection
 from agentsim.core.session import Completeness, Event, EventKind, Lane, Problem, Purpose, Request, Session
 from agentsim.core.strict_decoding import BadRow
-from agentsim.traces.garbage_collection import without_collection
 from agentsim.traces.hostile_records import REMEDIES, Tally, TraceError, rows_of, tell_or_raise
 from agentsim.traces.write_lifetimes import with_proved_lifetimes
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Usage
 from agentsim.core.strict_decoding import BadRow
 
@@ -19,8 +20,6 @@ SHORT = 300
 
 GRACE = 60
 """Seconds by which such a lifetime may be exceeded before it is contradicted."""
-
-_SECOND = 10**9
 
 
 def with_proved_lifetimes(requests: Sequence[Request]) -> tuple[tuple[Request, ...], list[BadRow]]:
@@ -36,7 +35,7 @@ def with_proved_lifetimes(requests: Sequence[Request]) -> tuple[tuple[Request, .
         if start is not None and parent is not None and _reads_all(request, parent) and _is_open(parent):
             # Whatever was sent in the pause may have read the entry, and renewed it.
             used = last_use.get(request.model)
-            if used is not None and start - used > (SHORT + GRACE) * _SECOND:
+            if used is not None and start - used > (SHORT + GRACE) * SECOND:
                 proved.add((parent.lane, parent.model))
         end = request.end if request.end is not None else start
         if end is not None:

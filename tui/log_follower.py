@@ -86,8 +86,8 @@ class Following:
 
     def _read_on(self, paths: Sequence[str]) -> list[Session] | None:
         """What the files hold, where only what was appended need be read for it. Raises OSError."""
+        from agentsim.core.garbage_collection import without_collection
         from agentsim.traces.format_registry import detect
-        from agentsim.traces.garbage_collection import without_collection
 
         formats = [detect(path) for path in paths]
         format = formats[0] if formats else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Sequence
 
 import msgspec
 
+from agentsim.core.garbage_collection import without_collection
 from agentsim.core.session import Problem, Session
 from agentsim.diagnose import Diagnosis, diagnose
 
@@ -63,13 +63,8 @@ def simulated_sessions(path: str) -> list[Session]:
 
 def judge(session: Session) -> Diagnosis:
     """A session's verdicts. The collector is held off meanwhile: a large session makes many objects and no rubbish."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with without_collection():
         return diagnose(session)
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def read_session(paths: Sequence[str], session_id: str | None) -> tuple[Diagnosis | None, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import signal
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
 
+from agentsim.core.garbage_collection import keep_what_is_there
 from agentsim.core.session import Session
 from agentsim.diagnose import Diagnosis
 from agentsim.report.clean import clean
@@ -149,7 +149,7 @@ class AgentsimApp(App[int]):
 
         if len(diagnosis.rows) > MANY:
             # A session makes no cycles: looking through millions of its objects for some would only delay keys.
-            gc.freeze()
+            keep_what_is_there()
         screen = TraceScreen(diagnosis)
         if instead:
             self.switch_screen(screen)

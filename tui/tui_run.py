@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 
+from agentsim.core.garbage_collection import keep_what_is_there
 from agentsim.report.exits import ExitCode, Failure
 from agentsim.tui import remembered_state
 from agentsim.tui.tui_app import AgentsimApp, Launch
@@ -30,7 +30,7 @@ def run(paths: tuple[str, ...], *, session: str | None = None, follow: bool = Fa
     # Workers reckon in threads; a key must not wait for as long as Python lets them run by default.
     sys.setswitchinterval(SWITCH)
     # What is loaded by now stays; looking through it again and again for garbage would only delay keys.
-    gc.freeze()
+    keep_what_is_there()
     app = AgentsimApp(Launch(paths=paths, session=session, follow=follow, memory_file=remembered_state.path()))
     code = app.run()
     if app.failure is not None:

@@ -8,10 +8,8 @@ these entries are brought into the cache when that one comes, as they were made:
 from __future__ import annotations
 
 from agentsim.cache.entry_store import Address, CacheEntry, PrefixStore
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request
-
-SECOND = 10**9
-
 
 LONGEST = 3600 * SECOND
 """No entry of this kind lives longer."""

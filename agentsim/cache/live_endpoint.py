@@ -18,10 +18,9 @@ from agentsim.bodies.openai_usage import OpenAIUsage, openai_usage
 from agentsim.cache import CacheBackend, CacheLookup, CannotEvict, Served
 from agentsim.cache.endpoint_accounts import AskFailed, EndpointAccount
 from agentsim.cache.prompt_cache import ArrivalOrder, as_reported, unknown
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Usage
 from agentsim.core.strict_decoding import BadRow
-
-SECOND = 10**9
 
 
 class LiveBackend(CacheBackend):

@@ -10,8 +10,9 @@ Each prefix lives from its last use; reading a longer one uses it too. Where use
 from __future__ import annotations
 
 from agentsim.cache import CacheLookup, Served
-from agentsim.cache.prompt_cache import SECOND, PromptCache, output_of, readable_from
+from agentsim.cache.prompt_cache import PromptCache, output_of, readable_from
 from agentsim.cache.rules_in_force import RulesInForce, by_interface
+from agentsim.core.dates import SECOND
 from agentsim.core.lifetimes import seconds_of
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Usage

@@ -21,11 +21,11 @@ from agentsim.cache.inner_entries import InnerEntries
 from agentsim.cache.prompt_cache import PromptCache, readable_from
 from agentsim.cache.rendered_prompts import Rendering
 from agentsim.cache.rules_in_force import RulesInForce
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Breakpoint, Prompt
 from agentsim.core.session import Request, Usage
 from agentsim.rules.providers import ProviderRules, rules_for
 
-SECOND = 10**9
 _LEVELS = ("tools", "system", "messages")
 
 

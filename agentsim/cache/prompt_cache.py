@@ -5,11 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from agentsim.cache import NOTHING, CacheBackend, CacheLookup, Served
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Usage
 from agentsim.rules.providers import ProviderRules
-
-SECOND = 10**9
 
 
 class ArrivalOrder:

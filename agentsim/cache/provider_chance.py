@@ -17,11 +17,11 @@ import msgspec
 from agentsim.cache import CacheBackend, CacheLookup, Served
 from agentsim.cache.prompt_cache import ArrivalOrder, as_reported, unknown
 from agentsim.cache.rules_in_force import RulesInForce, by_model
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request
 from agentsim.rules.providers import ProviderRules
 
-SECOND = 10**9
 MINUTE = 60 * SECOND
 
 SESSION_SETTINGS = ("session_id", "prompt_cache_key")

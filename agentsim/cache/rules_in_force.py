@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from agentsim.core.dates import DAY
 from agentsim.core.session import Request
 from agentsim.rules.providers import ProviderRules, rules_for
 
 Found = TypeVar("Found")
-
-_DAY = 24 * 3600 * 10**9
 
 LookUp = Callable[[Request, int, bool], ProviderRules]
 """Finds the rules for a request at a time (nanoseconds), which carries breakpoints or not."""
@@ -45,7 +44,7 @@ class ByDay(Generic[Found]):
     def of(self, request: Request, now: int) -> Found:
         """What holds for a request at a time. Raises what ``look_up`` raises."""
         marked = request.prompt is not None and bool(request.prompt.breakpoints)
-        key = (request.provider, request.model, now // _DAY, marked)
+        key = (request.provider, request.model, now // DAY, marked)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._look_up(request, now, marked)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentsim.cache import CacheBackend, Served
+from agentsim.core.garbage_collection import without_collection
 from agentsim.core.session import Ledger, Request, Row, Session, Usage
-from agentsim.traces.garbage_collection import without_collection
 
 if TYPE_CHECKING:
     import simpy

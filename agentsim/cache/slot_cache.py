@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentsim.cache import CacheLookup, Served
-from agentsim.cache.prompt_cache import SECOND, PromptCache, output_of
+from agentsim.cache.prompt_cache import PromptCache, output_of
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Usage
 from agentsim.rules.providers import ProviderRules

@@ -12,8 +12,9 @@ intervals of long inputs, without the interval: they are not modeled.
 from __future__ import annotations
 
 from agentsim.cache import CacheLookup, Served
-from agentsim.cache.prompt_cache import SECOND, PromptCache, output_of, readable_from
+from agentsim.cache.prompt_cache import PromptCache, output_of, readable_from
 from agentsim.cache.rules_in_force import RulesInForce, by_model
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Usage
 from agentsim.rules.providers import ProviderRules

@@ -14,8 +14,8 @@ import msgspec
 
 from agentsim.cache.stack_distances import PrefixStack, reaches
 from agentsim.capacity.block_trace import ServingTrace, load
+from agentsim.core.garbage_collection import without_collection
 from agentsim.rules.providers import ProviderRules
-from agentsim.traces.garbage_collection import without_collection
 
 __all__ = ["CapacityPoint", "ServedTrace", "ServingTrace", "load", "serve"]
 

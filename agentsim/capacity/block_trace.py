@@ -7,10 +7,10 @@ from typing import cast
 
 from agentsim.cache.simulate import arrivals_of
 from agentsim.cache.stack_distances import Key
+from agentsim.core.garbage_collection import without_collection
 from agentsim.core.session import Problem, Request, Session
 from agentsim.traces.block_rows import BlockKeys, BlockReader, BlockTrace, ServingRow, in_order
 from agentsim.traces.format_registry import LogFormat, grouped, nothing_found
-from agentsim.traces.garbage_collection import without_collection
 from agentsim.traces.hostile_records import ReadProblems, tell_or_raise
 
 Row = tuple[list[Key], list[int], Key, int]

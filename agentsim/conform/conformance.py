@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
 from agentsim.conform.act_results import ActResult
@@ -55,8 +53,3 @@ def regressions(now: Conformance, before: Conformance) -> list[Regression]:
                 Regression(result.harness, result.act, old.lost, result.lost if result.status == "ran" else -1)
             )
     return found
-
-
-def least_lost(results: Iterable[ActResult]) -> int | None:
-    """What the best harness lost in an act; ``None`` where none ran."""
-    return min((one.lost for one in results if one.status == "ran"), default=None)

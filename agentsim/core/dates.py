@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import date
 
-DAY = 86_400 * 10**9
+SECOND = 10**9
+"""Nanoseconds in a second."""
+
+DAY = 86_400 * SECOND
 """Nanoseconds in a day."""
 
 _EPOCH = date(1970, 1, 1)

@@ -11,6 +11,7 @@ import msgspec
 
 from agentsim.cache.routed_backend import RoutedProvider
 from agentsim.cache.rules_in_force import RulesInForce, by_interface
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request
 from agentsim.core.verdict import Divergence, Evidence, Kind, Verdict
@@ -23,8 +24,6 @@ from agentsim.diagnose.relax_causes import LATE_READABLE
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, differing_settings
 from agentsim.diagnose.shared_heads import SharedHeads, head_end
 from agentsim.rules.providers import ProviderRules
-
-SECOND = 10**9
 
 ANY_AUTOMATIC = "automatic"
 """The rules for a provider of which none are known."""

@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 from agentsim.core.verdict import Evidence
 from agentsim.diagnose.hypotheses import FAMILIES
-from agentsim.diagnose.lifetime_clock import DOCUMENTED_CLOCK, OBSERVED_CLOCK, SECOND, LifetimeClock
+from agentsim.diagnose.lifetime_clock import DOCUMENTED_CLOCK, OBSERVED_CLOCK, LifetimeClock
 from agentsim.diagnose.row_case import Hypothesis, RowCase
 
 __all__ = [
     "DOCUMENTED_CLOCK",
     "OBSERVED_CLOCK",
-    "SECOND",
     "Elimination",
     "LifetimeClock",
     "find_cause",

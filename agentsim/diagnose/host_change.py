@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from agentsim.core.dates import SECOND
 from agentsim.diagnose.row_facts import RowFacts
 from agentsim.rules.providers import rules_for
-
-SECOND = 10**9
 
 
 def host_changed(

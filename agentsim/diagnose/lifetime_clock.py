@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from agentsim.core.dates import SECOND
 from agentsim.diagnose.row_facts import FIVE_MINUTES, ONE_HOUR, RowFacts
-
-SECOND = 10**9
 
 
 class LifetimeClock(NamedTuple):

@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Event, Request, Session
 from agentsim.core.shares import by_chance, wilson
 from agentsim.core.verdict import Verdict
-
-SECOND = 10**9
 
 LEAST_LOSSES = 3
 """Losses; fewer have nothing in common that chance would not give them."""

@@ -14,9 +14,10 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Row, Usage
 from agentsim.core.verdict import Evidence
-from agentsim.diagnose.elimination import OBSERVED_CLOCK, SECOND
+from agentsim.diagnose.elimination import OBSERVED_CLOCK
 from agentsim.rules.prices import RateCard, default_book
 from agentsim.rules.providers import rules_for
 

@@ -14,8 +14,9 @@ import msgspec
 
 from agentsim.cache import NOTHING
 from agentsim.cache.entry_store import CacheEntry
-from agentsim.cache.modeled_provider import SECOND, ModeledProvider
+from agentsim.cache.modeled_provider import ModeledProvider
 from agentsim.cache.simulate import arrivals_of
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Session, Usage
 from agentsim.core.verdict import Kind, Prediction, Verdict

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agentsim.cache.entry_store import CacheEntry
-from agentsim.cache.modeled_provider import SECOND, ModeledProvider
+from agentsim.cache.modeled_provider import ModeledProvider
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request
 from agentsim.core.verdict import Divergence, Evidence
 from agentsim.diagnose.host_change import host_changed

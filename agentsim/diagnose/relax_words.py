@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from agentsim.cache.automatic_breakpoints import is_set_unasked
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.diagnose.prompt_diff import address
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, RequestFacts, Words, differing_settings
 from agentsim.diagnose.relaxation import Relaxation
 
-SECOND = 10**9
 _CODES = {
     "ttl": "AS201",
     "lookback": "AS301",

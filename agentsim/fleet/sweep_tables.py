@@ -6,7 +6,6 @@ Sums of money are decimals of a dollar with twelve places, exact. Times are UTC.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from hashlib import blake2b
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from agentsim.core.dates import has_date
+from agentsim.core.dates import DAY, SECOND, has_date
 from agentsim.core.session import Request, Session, Usage
 from agentsim.core.sums import FIELDS, Sums, add, as_sums, known, new_sums
 from agentsim.diagnose import Diagnosis
@@ -26,9 +25,6 @@ LOGGED = "logged"
 """In place of a policy: the session as its log tells it."""
 RECORDED = "recorded"
 """In place of a policy: the session as recorded, simulated. What a policy saves is reckoned from it."""
-
-_SECOND = 10**9
-_DAY = 86_400 * _SECOND
 
 
 class Home(msgspec.Struct, frozen=True):
@@ -115,7 +111,7 @@ def outcome(
     return {
         **_home(home),
         "start": _date(start),
-        "seconds": None if start is None or end is None else (end - start) / _SECOND,
+        "seconds": None if start is None or end is None else (end - start) / SECOND,
         "requests": sums.requests,
         "fresh": sums.fresh,
         "written": sums.written,
@@ -142,7 +138,7 @@ def usage_records(home: Home, diagnosis: Diagnosis) -> list[dict[str, Any]]:
         if not request.counted:
             continue
         time = _date(request.start if request.start is not None else request.end)
-        key = (request.model, request.harness_version, None if time is None else time // _DAY, tier)
+        key = (request.model, request.harness_version, None if time is None else time // DAY, tier)
         into = sums.setdefault(key, new_sums() + [0] * (len(lost) + 1))
         add(into, row.usage, row.cost, None)
         if verdict.kind == "miss":
@@ -213,11 +209,6 @@ def sums_of(usages: Iterable[tuple[Request, Usage, int | None]]) -> Sums:
         if request.counted:
             add(found, usage, paid, None)
     return as_sums(found)
-
-
-def iso_day(day: int) -> str:
-    """A number of days since the epoch as a date."""
-    return datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%d")
 
 
 def _home(home: Home) -> dict[str, Any]:

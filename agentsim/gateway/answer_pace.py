@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-SECOND = 10**9
+from agentsim.core.dates import SECOND
 
 
 class Pace(msgspec.Struct, frozen=True):

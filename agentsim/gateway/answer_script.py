@@ -13,13 +13,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Purpose
 from agentsim.core.written_files import WrittenFile, read_text
 from agentsim.gateway.scripted_reply import ChatRequest, Part, Say, ScriptedReply, Stop, Think, Tool, Use, tokens_of
 
 MOST_BYTES = 4 * 2**20
 MOST_PAUSE = 30 * 24 * 3600
-SECOND = 10**9
 _HEARD = 2_000
 
 

@@ -22,11 +22,6 @@ def encoding_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
     return "" if text == "identity" else text
 
 
-def is_known(encoding: str) -> bool:
-    """Whether bodies that are compressed in this way can be read."""
-    return not encoding or encoding in _UNPACK
-
-
 def unpacked(body: bytes, encoding: str, most: int) -> bytes:
     """A body without its compression. Raises Refusal: 415 for a way that is not known, 400 for a body that is not
     compressed in it, 413 for one that holds more than ``most`` bytes."""

@@ -6,6 +6,7 @@ from collections import OrderedDict
 
 import msgspec
 
+from agentsim.core.dates import DAY
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Event, EventKind, Purpose, Request, Session
 from agentsim.traces.capture_lanes import CapturedCall, LanedRequest, LaneFinder, LanePlace, LaneState, helper_key
@@ -13,7 +14,7 @@ from agentsim.traces.capture_lanes import CapturedCall, LanedRequest, LaneFinder
 KEPT_PROMPTS = 256
 """Conversations of a session whose last prompt is remembered for the next body to share."""
 
-IN_FLIGHT = 24 * 3600 * 10**9
+IN_FLIGHT = DAY
 """An answer that has not ended is assumed to end long after any request that comes meanwhile."""
 
 HARNESSES = (

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.gateway.emulated_answer import EmulatedAnswer, StreamPiece
 from agentsim.gateway.injected_faults import CUT, ERROR
 from agentsim.gateway.refusal import Refusal
@@ -20,8 +21,6 @@ BATCH_BYTES = 16 * 1024
 
 STALLED = 60.0
 """Seconds that a client may take none of a stream before it is dropped."""
-
-SECOND = 10**9
 
 
 async def send_json(send: Send, status: int, value: object, headers: dict[str, str] | None = None) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Usage
 from agentsim.harness.conversation_thread import ConversationThread, block_of
-from agentsim.harness.plan import SECOND, Compaction
+from agentsim.harness.plan import Compaction
 from agentsim.harness.task_account import CompactionMeter
 
 if TYPE_CHECKING:

@@ -11,12 +11,11 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.harness.agent_steps import Calls, Step
 from agentsim.harness.prompt_part import PromptPart
 from agentsim.harness.random_draws import Draw, Fixed
 from agentsim.harness.random_streams import Stream
-
-SECOND = 10**9
 
 Mark = Literal["tools", "system", "project", "previous", "last"]
 """Where a breakpoint stands: at the end of a section or of the project files, where the request before ended, or at

@@ -9,6 +9,7 @@ import msgspec
 
 from agentsim.cache import CacheBackend
 from agentsim.cache.routed_backend import RoutedProvider
+from agentsim.core.garbage_collection import without_collection
 from agentsim.core.session import Lane, Ledger, Session
 from agentsim.harness.plan import Plan
 from agentsim.harness.random_streams import Streams
@@ -16,7 +17,6 @@ from agentsim.harness.simulated_endpoint import LiveEndpoint, SimulatedEndpoint
 from agentsim.harness.simulation_recorder import Link, SimulationRecorder, Span, free, priced
 from agentsim.harness.task_account import TaskAccount
 from agentsim.harness.world import World
-from agentsim.traces.garbage_collection import without_collection
 
 if TYPE_CHECKING:
     import simpy

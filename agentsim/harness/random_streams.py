@@ -11,8 +11,6 @@ from hashlib import blake2b
 BITS = 32
 """Bits in one draw."""
 
-ONE = 1 << BITS
-
 _MASK = (1 << 64) - 1
 _STEP = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: successive counters differ in about half of their bits
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from agentsim.cache import CacheBackend
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Purpose, Request, Usage
 from agentsim.harness.conversation_thread import ConversationThread
-from agentsim.harness.plan import SECOND, Service
+from agentsim.harness.plan import Service
 from agentsim.harness.random_streams import Stream
 from agentsim.harness.simulation_recorder import SimulationRecorder
 from agentsim.harness.task_account import CompactionMeter

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.harness.agent_steps import Child, FanOut, Round, Step, ToolCall, User, WordsReply
-from agentsim.harness.plan import SECOND
 from agentsim.harness.prompt_part import PromptPart
 from agentsim.harness.random_draws import Draw, Fixed
 from agentsim.harness.random_streams import Stream

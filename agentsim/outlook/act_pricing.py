@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from agentsim.core.counts import plural
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Usage
 from agentsim.diagnose.row_facts import RowFacts
-from agentsim.outlook.cache_state import SECOND, CacheState, TokenRange
+from agentsim.outlook.cache_state import CacheState, TokenRange
 from agentsim.outlook.priced_act import (
     ActName,
     MoneyRange,

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Session
 from agentsim.diagnose.facts_from_session import facts_of
 from agentsim.diagnose.row_facts import RowFacts
 from agentsim.rules.providers import ProviderRules, rules_for
-
-SECOND = 10**9
 
 _LOGGED = "session_log"
 

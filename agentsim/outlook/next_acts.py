@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Problem, Session
 from agentsim.outlook.act_pricing import ActPricing, Made
-from agentsim.outlook.cache_state import SECOND, CacheState, Deadline, NothingToPrice, state_of
+from agentsim.outlook.cache_state import CacheState, Deadline, NothingToPrice, state_of
 from agentsim.outlook.priced_act import NotPriced, PricedAct
 from agentsim.rules.prices import default_book
 from agentsim.rules.providers import bare_name

@@ -7,12 +7,11 @@ from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from agentsim.core import counts
-from agentsim.core.dates import EARLIEST, has_date
+from agentsim.core.dates import EARLIEST, SECOND, has_date
 from agentsim.core.money import format_dollars
 
 UNKNOWN = "–"
 plural = counts.plural  # what lies below the reports counts in the same words
-SECOND = 10**9
 _CENT_MATTERS = 10**12
 
 

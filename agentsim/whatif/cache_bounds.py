@@ -13,6 +13,7 @@ from statistics import median
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Session, Usage
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose import diagnose
@@ -30,7 +31,6 @@ SLACK = 10_000
 FEWEST_WRITTEN = 1_000
 """Tokens that a summary has at least."""
 
-SECOND = 10**9
 DAY = 86_400
 
 FAMILIES: Mapping[str, tuple[str, frozenset[str]]] = {

@@ -24,9 +24,9 @@ import msgspec
 from agentsim.cache import CacheBackend
 from agentsim.cache.routed_backend import RoutedProvider
 from agentsim.cache.simulate import Price, arrivals_of, row_of
+from agentsim.core.garbage_collection import without_collection
 from agentsim.core.prompt import Breakpoint, Prompt
 from agentsim.core.session import Request, Row, Session
-from agentsim.traces.garbage_collection import without_collection
 from agentsim.whatif.rebuilt_prompts import LONGEST_HEAD, length_within
 
 FactKind = Literal["outside", "kept", "lost"]

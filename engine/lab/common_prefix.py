@@ -125,7 +125,8 @@ def modeled() -> tuple[int, ...]:
     """What the modeled provider of whole prefix units reads of the same three prompts. It counts in steps of many
     tokens, and so each token stands for one step here."""
     from agentsim.cache.unit_cache import UnitProvider
-    from agentsim.engine.lab.named_prompts import DAY, SECOND, prompt_of, request_of
+    from agentsim.core.dates import SECOND
+    from agentsim.engine.lab.named_prompts import DAY, prompt_of, request_of
     from agentsim.rules.providers import rules_for
 
     provider, step = UnitProvider(), rules_for("deepseek", "deepseek-chat", DAY).quantum

@@ -156,8 +156,3 @@ def agreement(measured: Value, published: Published | None) -> FigureAgreement:
         return FigureAgreement.SAME if measured <= published.value else FigureAgreement.DIFFERS
     near = math.isclose(measured, published.value, rel_tol=0.0, abs_tol=published.tolerance)
     return FigureAgreement.SAME if near else FigureAgreement.DIFFERS
-
-
-def exactly(**figures: Value) -> dict[str, Published]:
-    """Published figures that a measurement must equal; an underscore in a name is a space."""
-    return {name.replace("_", " "): Published(value) for name, value in figures.items()}

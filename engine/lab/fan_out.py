@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from agentsim.core.dates import SECOND
 from agentsim.engine.lab.experiment import (
     BarPlot,
     Experiment,
@@ -15,7 +16,7 @@ from agentsim.engine.lab.experiment import (
     Value,
 )
 from agentsim.engine.lab.marked import MarkedEngine, MarkedRequest
-from agentsim.engine.lab.named_prompts import DAY, SECOND, prompt_of, request_of
+from agentsim.engine.lab.named_prompts import DAY, prompt_of, request_of
 from agentsim.engine.lab.subject import Subject, model, subject
 
 FULL = (51_870, 300, 30_000, 200)

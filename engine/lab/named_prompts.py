@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import blake2b
 
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Block, Breakpoint, Prompt
 from agentsim.core.session import Request
 
-SECOND = 10**9
 DAY = 1_790_000_000 * SECOND
 """A time in September 2026, nanoseconds."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from agentsim.core.dates import SECOND
 from agentsim.engine.decoder import Decoder
 from agentsim.engine.lab.experiment import (
     BarPlot,
@@ -16,7 +17,7 @@ from agentsim.engine.lab.experiment import (
     Value,
 )
 from agentsim.engine.lab.marked import MarkedEngine, MarkedRequest
-from agentsim.engine.lab.named_prompts import DAY, SECOND, prompt_of, request_of
+from agentsim.engine.lab.named_prompts import DAY, prompt_of, request_of
 from agentsim.engine.lab.subject import Subject, model, subject
 
 RUN, DOCUMENT, QUESTION, OUTPUT = 32, 608, 16, 96

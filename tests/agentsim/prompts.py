@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import blake2b
 
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Block, Breakpoint, Prompt, Section, Shape
 from agentsim.core.session import Lane, Request, Session, Usage
 
 DAY = 1_790_000_000
 """September 2026, in seconds: after the last dated change of the rules."""
-SECOND = 10**9
 MODEL = "claude-opus-4-8"
 
 

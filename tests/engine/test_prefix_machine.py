@@ -97,7 +97,7 @@ class PoolMachine(RuleBasedStateMachine):
         dice = random.Random(f"{self.part}/{seed}")
         operations = (
             *(self.start,) * 6, *(self.compute_all,) * 5, *(self.compute,) * 4, *(self.extend,) * 3, *(self.fork,) * 2,
-            *(self.finish,) * 5, *(self.evict,) * 2, self.wait, self.purge, self.release_twice, self.sweep,
+            *(self.finish,) * 5, *(self.evict,) * 2, self.wait, self.release_twice, self.sweep,
         )  # fmt: skip
         operation = dice.choice(operations)
         self.memory.failing = dice.choice((None, None, None, None, "before", "after"))
@@ -291,13 +291,6 @@ class PoolMachine(RuleBasedStateMachine):
 
     def wait(self, dice):
         self.now += dice.randint(1, 3)
-
-    def purge(self, _dice):
-        lifetime = self.cache.lifetime
-        over = {p for p in (*self.idle, *self.host) if lifetime is not None and self.used[p] + lifetime <= self.now}
-        assert self.cache.purge(self.now) == len(over)
-        self.idle = [prefix for prefix in self.idle if prefix not in over]
-        self.host = [prefix for prefix in self.host if prefix not in over]
 
     def sweep(self, dice):
         if dice.random() < 0.2:

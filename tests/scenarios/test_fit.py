@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Session
-from agentsim.harness.plan import SECOND
 from agentsim.harness.plan_run import simulate
 from agentsim.harness.random_draws import Fixed
 from agentsim.harness.step_sources import Generated

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Problem, Usage
 from agentsim.traces.format_registry import detect
 from agentsim.traces.readers import otel
@@ -12,7 +13,6 @@ from tests.traces.captures import jsonl
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
 
-SECOND = 10**9
 START = 1_780_000_000 * SECOND
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Usage
 from agentsim.diagnose import diagnose
 from agentsim.traces.format_registry import detect
@@ -14,7 +15,6 @@ from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
 
 START = 1_790_000_000_000
-SECOND = 10**9
 
 
 def stamp(at):

@@ -6,11 +6,10 @@ import json
 
 import pytest
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Usage
 from agentsim.traces.readers.swe_agent import read_sessions
 from agentsim.traces.write_lifetimes import GRACE, SHORT, with_proved_lifetimes
-
-SECOND = 10**9
 
 
 def request(id: str, at: int, read: int, written: int, parent: str | None, model: str = "claude-opus-5") -> Request:

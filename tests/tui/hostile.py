@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Block, Breakpoint, Prompt
 from agentsim.core.session import Event, Lane, ProviderDiagnosis, Request, Session, Usage
 
@@ -11,7 +12,6 @@ NASTY = (
     "[/x] [@click=app.quit]quit[/] [bold]b[/bold] [link=file:///etc]l[/] {x} \\[ $good ไ́́́́ 漢字 "
 )
 HUGE = NASTY + "A" * 1_000_000
-SECOND = 10**9
 
 
 def _block(number: int, text: str, section: str = "messages") -> Block:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from agentsim.core.dates import SECOND
 from agentsim.diagnose import diagnose
 from agentsim.traces.format_registry import read
-from agentsim.tui.timeline.entry_lifetimes import SECOND, Lifetimes
+from agentsim.tui.timeline.entry_lifetimes import Lifetimes
 from agentsim.tui.tui_app import Launch
 from tests.tui.conftest import ATLAS, CLAUDE_CODE, drive, keys, press, shown
 

@@ -19,9 +19,9 @@ from agentsim.bodies.openai_usage import logged_picodollars
 from agentsim.bodies.serving_provider import provider_name
 from agentsim.core.session import Event, EventKind, Problem, Request, Session, Source, Usage
 from agentsim.core.strict_decoding import BadRow, Count
-from agentsim.traces.growing_file import GrowingFile
+from agentsim.traces.growing_file import GrowingLogs
 from agentsim.traces.hostile_records import RawRow, Tally, rows_in, rows_of, tell_or_raise
-from agentsim.traces.log_lines import chunks_of
+from agentsim.traces.log_lines import LineChunk, chunks_of
 from agentsim.traces.session_assembly import MAIN, Assembly, effort_setting, refuse_empty, stem
 from agentsim.traces.time_stamps import nanoseconds
 
@@ -141,7 +141,7 @@ def read_sessions(
 class _Scan:
     """One file, read. Its requests are found when it is known what earlier sessions hold."""
 
-    def __init__(self, path: str, rows: Iterable[RawRow[_Entry]]) -> None:
+    def __init__(self, path: str, rows: Iterable[RawRow[_Entry]] = ()) -> None:
         self.path = path
         self.tally = Tally(path)
         self.id = stem(path)
@@ -167,7 +167,7 @@ class _Scan:
 
     def copy(self) -> _Scan:
         """One that can be built, and read on, by itself."""
-        made = _Scan(self.path, ())
+        made = _Scan(self.path)
         vars(made).update(vars(self), tally=self.tally.copy(), entries=list(self.entries))
         return made
 
@@ -268,25 +268,23 @@ class _Scan:
 
 
 class GrowingPiLogs:
-    """Files by their paths, as far as they were read: only what was appended is read the next time. For one thread."""
+    """Logs of Pi that are being written."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[GrowingFile, _Scan]] = {}
+        self._logs = GrowingLogs(_Scan, lambda scan, chunks, before: scan.read(_rows(chunks, before)))
 
     def scan(self, path: str) -> _Scan:
         """What :class:`_Scan` reads of the whole file."""
-        if path not in self._known or not self._grow(*self._known[path]):
-            file = GrowingFile(path)
-            self._known[path] = file, _Scan(path, rows_in(chunks_of(file.all_lines()), _entries))
-        file, scan = self._known[path]
+        file, scan = self._logs.log(path)
         if not file.can_grow:
             return _Scan(path, rows_of(path, _entries))
         scan = scan.copy()
-        scan.read(rows_in(chunks_of(file.last_line(), file.lines + 1), _entries))
+        scan.read(_rows(file.last_line(), file.lines))
         return scan
 
-    def _grow(self, file: GrowingFile, scan: _Scan) -> bool:
-        return file.grow(lambda blocks, before: scan.read(rows_in(chunks_of(blocks, before + 1), _entries)))
+
+def _rows(chunks: Iterable[LineChunk], before: int) -> Iterator[RawRow[_Entry]]:
+    return rows_in(chunks_of(chunks, before + 1), _entries)
 
 
 def _cost(sent: _Counters | None) -> int | None:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from agentsim.bodies import MessagesReader
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Lane, Purpose, Request, Session, Usage
 from agentsim.traces.samples.atlas_content import FILES, REPLY, ROUNDS, SYSTEM, TASK, TOOLS, file_text, repository_map
@@ -24,7 +25,6 @@ MODEL = "claude-opus-4-8"
 """Its prices have the ratios that the totals are counted in: writing 1.25, reading 0.1 times ordinary input."""
 
 BEGIN = int(datetime(2026, 9, 1, 10, 0, tzinfo=UTC).timestamp())
-SECOND = 10**9
 FIRST_TOKEN_AFTER = 4
 MARKER = {"type": "ephemeral"}
 AUTO = {"type": "auto"}

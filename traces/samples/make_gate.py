@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from agentsim.bodies import MessagesReader
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Lane, Request, Session, Usage
 from agentsim.traces.samples.sample_sizes import with_sizes
 
 MODEL = "claude-sonnet-4-5"
 BEGIN = int(datetime(2026, 9, 2, 9, 0, tzinfo=UTC).timestamp())
-SECOND = 10**9
 MARKER = {"type": "ephemeral"}
 
 TOOLS = (

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Row, Session, Usage
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose.lifetime_clock import OBSERVED_CLOCK
@@ -13,7 +14,6 @@ from agentsim.report import figures
 from agentsim.rules.providers import rules_for
 
 SHORT, LONG = 300, 3600
-SECOND = 10**9
 EXPIRED = frozenset({"AS201", "AS202", "AS203", "AS204", "AS205", "AS206"})
 
 Fate = Literal["used", "late", "unused"]

@@ -14,11 +14,11 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from agentsim.core.dates import has_date
+from agentsim.core.dates import SECOND, has_date
 from agentsim.report import figures
 from agentsim.report.clean import display_width
 from agentsim.tui.ink import INK_CLASSES, INK_CSS, Ink, fit, strip
-from agentsim.tui.timeline.entry_lifetimes import SECOND, Lifetimes
+from agentsim.tui.timeline.entry_lifetimes import Lifetimes
 from agentsim.tui.trace.row_grid import KIND_INKS
 
 RUNNING, ALIVE, LONG_ALIVE, AFTER, END, GONE, LATE, REFRESH = "█", "━", "═", "╌", "┤", "·", "✗", "◆"

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from agentsim.tui.ink import Ink, Piece, wrapped
+from agentsim.tui.ink import Piece, wrapped
 from agentsim.tui.trace.row_story import LABEL, Story
 
 
@@ -71,6 +71,3 @@ class Details(VerticalScroll, can_focus=True):
         self.content = not self.content
         self._tell()
         return self.content
-
-
-HINT: Piece = ("Nothing is selected.", Ink.FAINT)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt, Section
 from agentsim.core.session import Row
 from agentsim.core.verdict import Verdict
@@ -113,7 +114,7 @@ def _below(row: Row, verdict: Verdict, prompt: Prompt | None, scale: _Scale) -> 
                 last = cell
         for marker in prompt.breakpoints:
             cell = max(scale.at(prompt.tokens_until(marker.position + 1)) - 1, 0)
-            label = MARKER + figures.span(marker.ttl * figures.SECOND).replace("m 00s", "m").replace("h 00m", "h")
+            label = MARKER + figures.span(marker.ttl * SECOND).replace("m 00s", "m").replace("h 00m", "h")
             label = label.replace("300 s", "5m")
             hides = parting is not None and cell <= scale.at(parting) < cell + len(label)
             text = MARKER if hides or len(label) > scale.cells - cell else label

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agentsim.diagnose.lifetime_clock import DOCUMENTED_CLOCK, SECOND
+from agentsim.core.dates import SECOND
+from agentsim.diagnose.lifetime_clock import DOCUMENTED_CLOCK
 from agentsim.diagnose.row_case import Hypothesis, RowCase
 from agentsim.diagnose.row_facts import FIVE_MINUTES, ONE_HOUR, RowFacts
 

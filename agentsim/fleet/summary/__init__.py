@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 
+from agentsim.core.garbage_collection import without_collection
 from agentsim.core.session import Accounting, Problem
 from agentsim.core.sums import known
 from agentsim.diagnose.diagnosis_totals import Loss, known_loss
@@ -41,13 +41,8 @@ def summarise(
     it, nor on the order of the paths. ``meanwhile`` is called once, while they read: it may import what will be needed
     then. Files that cannot be read are told in the summary's ``problems``.
     """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with without_collection():
         return _summarise(paths, workers, progress, worst, meanwhile)
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _summarise(

@@ -12,6 +12,7 @@ from array import array
 import msgspec
 
 from agentsim.bodies.messages_usage import diagnosis_of, usage_of
+from agentsim.core.dates import DAY
 from agentsim.core.session import Usage
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose.diagnosis_totals import in_equivalents, price_of_loss, price_of_unlogged, unlogged_base
@@ -31,7 +32,6 @@ from agentsim.traces.time_stamps import nanoseconds
 
 _ANY_SIZE = 10**12
 _SHORT, _DROPPED, _LONG = (FIVE_MINUTES, False), (FIVE_MINUTES, True), (ONE_HOUR, False)
-_DAY = 86_400 * 10**9
 
 
 def report_on(
@@ -170,7 +170,7 @@ class _Judge:
             noon is not None
             and model.startswith("claude")
             and all(
-                self.book.card("anthropic", model, noon, size) == self.book.card("anthropic", model, noon - _DAY, size)
+                self.book.card("anthropic", model, noon, size) == self.book.card("anthropic", model, noon - DAY, size)
                 for size in (1, _ANY_SIZE)
             )
         )

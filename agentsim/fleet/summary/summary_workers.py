@@ -7,7 +7,6 @@ took. Where there is no fork, one process does all.
 
 from __future__ import annotations
 
-import gc
 import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +14,7 @@ from typing import IO
 
 import msgspec
 
+from agentsim.core.garbage_collection import without_collection
 from agentsim.core.session import Problem
 from agentsim.fleet.summary.conversation_report import report_on
 from agentsim.fleet.summary.summary_shape import UnitReport
@@ -127,8 +127,8 @@ def _fork(
         return pid, file
     status = 1
     try:
-        gc.disable()
-        data = msgspec.msgpack.encode(_work(groups, indices, sizes, book, done, slot))
+        with without_collection():
+            data = msgspec.msgpack.encode(_work(groups, indices, sizes, book, done, slot))
         file.write(data)
         file.flush()
         status = 0

@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
+from agentsim.core.dates import SECOND
 from agentsim.gateway.body_unpacking import encoding_of, unpacked
 from agentsim.gateway.emulator import Emulator
 from agentsim.gateway.gemini import gemini_reply
@@ -34,7 +35,6 @@ from agentsim.rules.context_windows import window_of
 
 MOST_CACHES = 1_000
 AN_HOUR = 3600
-SECOND = 10**9
 _LIFETIME = re.compile(r"(\d{1,9})(?:\.\d+)?s")
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 from starlette.types import Receive, Send
 
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
-from agentsim.gateway.answer_pace import SECOND
 from agentsim.gateway.emulated_answer import EmulatedAnswer, StreamPiece
 from agentsim.gateway.openai.responses_reply import events, response, unfinished
 from agentsim.gateway.response_sending import send_json, send_stream

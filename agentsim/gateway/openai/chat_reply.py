@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.gateway.emulated_answer import EmulatedAnswer, StreamPiece, count, piece_size
 from agentsim.gateway.scripted_reply import Part, Say, Think, Use, pieces, tokens_of
 
 _encode = msgspec.json.encode
 _STOPS = {"tool_use": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}
 _OPENING = {"role": "assistant", "content": "", "refusal": None}
-SECOND = 10**9
 
 
 def completion(answer: EmulatedAnswer) -> dict[str, Any]:

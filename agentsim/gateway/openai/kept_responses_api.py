@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw
 from starlette.types import Receive, Scope, Send
 
+from agentsim.core.dates import SECOND
 from agentsim.gateway.emulator import Clock, Emulator
 from agentsim.gateway.json_decoding import decode
 from agentsim.gateway.openai.background_responses import BackgroundRun
@@ -17,8 +18,6 @@ from agentsim.gateway.openai.response_store import ResponseStore, StoredConversa
 from agentsim.gateway.refusal import Refusal
 from agentsim.gateway.request_receiving import body_of
 from agentsim.gateway.response_sending import send_json, send_whole
-
-SECOND = 10**9
 
 
 class _Created(msgspec.Struct, gc=False):

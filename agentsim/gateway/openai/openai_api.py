@@ -27,8 +27,6 @@ from agentsim.gateway.scripted_reply import ChatRequest
 from agentsim.gateway.streamed_answers import LiveAnswers
 from agentsim.traces.capture_lanes import AskingAgent
 
-SECOND = 10**9
-
 _encode = msgspec.json.encode
 
 

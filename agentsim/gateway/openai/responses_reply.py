@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from agentsim.bodies.sealed_summary import SealedSummary, sealed
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Usage
 from agentsim.gateway.emulated_answer import EmulatedAnswer, StreamPiece, count, piece_size
-from agentsim.gateway.openai.chat_reply import SECOND, reasoning_of
+from agentsim.gateway.openai.chat_reply import reasoning_of
 from agentsim.gateway.scripted_reply import Part, Say, Think, pieces, tokens_of
 
 _encode = msgspec.json.encode

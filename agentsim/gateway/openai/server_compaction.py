@@ -11,7 +11,7 @@ from typing import Any
 
 from agentsim.bodies.openai_compaction import TRIGGER, take_trigger, trigger_in
 from agentsim.bodies.openai_reader import Responses
-from agentsim.gateway.answer_pace import SECOND
+from agentsim.core.dates import SECOND
 from agentsim.gateway.emulated_answer import EmulatedAnswer
 from agentsim.gateway.openai.item_listing import listed
 from agentsim.gateway.openai.responses_reply import items_of, usage_of

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agentsim import __version__
+from agentsim.core.dates import SECOND
 from agentsim.report import figures
 from agentsim.report.json.canonical_json import Document
 from agentsim.report.paper import Paper, Span, Style
@@ -84,10 +85,10 @@ def _floors(paper: Paper, one: CalibratedRules) -> None:
 
 
 def _row(tier: str, span: Bin) -> list[Span]:
-    until = "on" if span.end is None else f"to {figures.span(span.end * figures.SECOND)}"
+    until = "on" if span.end is None else f"to {figures.span(span.end * SECOND)}"
     return [
         tier,
-        f"{figures.span(span.start * figures.SECOND)} {until}",
+        f"{figures.span(span.start * SECOND)} {until}",
         figures.count(span.returns),
         figures.count(span.kept),
         figures.count(span.partly),

@@ -7,6 +7,7 @@ from decimal import Decimal
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from agentsim.core.dates import SECOND
 from agentsim.report import figures
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import TableColumn, write_table
@@ -125,7 +126,7 @@ def _policy(line: PolicyLine) -> list[Span]:
         dollars(line.cost),
         figures.UNKNOWN if recorded else (dollars(line.saving), style),
         figures.UNKNOWN if recorded else interval(line.low, line.high),
-        figures.span(round(line.seconds) * figures.SECOND),
+        figures.span(round(line.seconds) * SECOND),
         f"refused in {line.refused:,}" if line.refused else "",
     ]
 

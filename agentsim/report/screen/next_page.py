@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agentsim.core.dates import SECOND
 from agentsim.report import figures
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.table import TableColumn, TableLayout
@@ -76,7 +77,7 @@ def _lifetime(outlook: Outlook) -> str:
     known = "as its writes tell" if state.ttl.low == state.ttl.high else "its log does not tell which"
     if not state.promises:
         return f"usually until {until}; nothing is promised"
-    low, high = (figures.span(seconds * figures.SECOND) for seconds in (state.ttl.low, state.ttl.high))
+    low, high = (figures.span(seconds * SECOND) for seconds in (state.ttl.low, state.ttl.high))
     return f"until {until}: a lifetime of {low if low == high else f'{low} or {high}'}, {known}"
 
 

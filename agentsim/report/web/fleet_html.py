@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from agentsim import __version__
+from agentsim.core.dates import SECOND
 from agentsim.diagnose.cause_registry import CAUSES
 from agentsim.report import figures
 from agentsim.report.screen.fleet_page import dollars, interval
@@ -151,7 +152,7 @@ def _policies(found: FleetFigures) -> str:
             dollars(line.cost),
             dollars(line.saving),
             interval(line.low, line.high),
-            figures.span(round(line.seconds) * figures.SECOND),
+            figures.span(round(line.seconds) * SECOND),
         ]
         for line in ranked
     ]
@@ -176,8 +177,8 @@ def _frontier(lines: Sequence[PolicyLine], cost: Decimal) -> str:
         if (line.applied or line.policy == "recorded") and line.cost is not None and line.cost <= 2 * cost
     ]
     ends = (
-        figures.span(round(min(point.x for point in points)) * figures.SECOND),
-        figures.span(round(max(point.x for point in points)) * figures.SECOND),
+        figures.span(round(min(point.x for point in points)) * SECOND),
+        figures.span(round(max(point.x for point in points)) * SECOND),
         dollars(Decimal(min(point.y for point in points))),
         dollars(Decimal(max(point.y for point in points))),
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agentsim.core.dates import DAY, start_of
+from agentsim.core.dates import DAY, SECOND, start_of
 from agentsim.core.money import picodollars
 from agentsim.rules.prices.price_table import (
     Clause,
@@ -158,7 +158,7 @@ def _clock(time: datetime.time) -> int:
     """Nanoseconds of the day in UTC; a time without a zone is UTC."""
     offset = time.utcoffset() or datetime.timedelta()
     passed = datetime.timedelta(hours=time.hour, minutes=time.minute, seconds=time.second) - offset
-    return int(passed.total_seconds()) % 86_400 * 10**9
+    return int(passed.total_seconds()) % 86_400 * SECOND
 
 
 CLAUSES = {
@@ -239,7 +239,7 @@ def _with_peak(model: PricedModel, entry: Mapping[str, Any]) -> PricedModel:
     """
     if model.id not in entry["models"]:
         return model
-    began = int(entry["since"].timestamp()) * 10**9
+    began = int(entry["since"].timestamp()) * SECOND
     first_whole_day = -(-began // DAY) * DAY
     factor, days = Fraction(entry["factor"]), tuple(entry["weekdays"])
     periods: list[Period] = []

@@ -98,11 +98,9 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     ttl_grace: Count
     ttl_grace_long: Count
     refresh: Literal["ancestors", "hit", "none"]
-    ttl_on_reread: Literal["own"]
     readable: Literal["first_token", "request_start", "response_end"]
     first_token_after: Count
     readable_doubt: Count
-    mixed_ttl: Literal["abc"]
     ttl_order: Literal["long_first", "any"]
     settings: tuple[SettingRule, ...]
     quantum: Annotated[int, msgspec.Meta(ge=1)] = 1

@@ -12,11 +12,11 @@ from typing import Literal
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.shares import wilson
 from agentsim.rules.providers import ProviderRules, rules_for
 from agentsim.trust.calibrate.pause_returns import FitEvidence, PauseReturn
 
-SECOND = 10**9
 MINUTE, HOUR = 60, 3600
 
 BINS = (0, MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 12 * HOUR, 24 * HOUR)

@@ -5,9 +5,10 @@ Reading an entry gives it a new life, which is why each needs a document of its 
 
 from __future__ import annotations
 
+from agentsim.core.dates import SECOND
 from agentsim.rules.providers import ProviderRules
 from agentsim.trust.probe.probe_bench import Bench, Kind, ProbeFinding, ProbeLoad, has_breakpoints, words_of
-from agentsim.trust.probe.probe_questions import FEW_TOKENS, SECOND, Lifetime, ProbePrompt
+from agentsim.trust.probe.probe_questions import FEW_TOKENS, Lifetime, ProbePrompt
 from agentsim.trust.probe.probe_texts import document
 
 EXPERIMENT: Kind = "ttl"

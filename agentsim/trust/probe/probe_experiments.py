@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Usage
 from agentsim.rules.prices import RateCard, cost
 from agentsim.rules.providers import ProviderRules
 from agentsim.trust.probe import floor_probe, four_request_probe, lifetime_probe, lookback_probe, visibility_probe
 from agentsim.trust.probe.probe_bench import Bench, Kind, ProbeFinding, ProbeLoad
-from agentsim.trust.probe.probe_questions import SECOND, Lifetime
+from agentsim.trust.probe.probe_questions import Lifetime
 
 _MODULES: dict[Kind, Any] = {
     "four requests": four_request_probe,

@@ -9,9 +9,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Usage
-
-SECOND = 10**9
 
 Lifetime = Literal["short", "long"]
 """Which of a provider's lifetimes an entry is written for."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Session
 from agentsim.rules.providers import rules_for
 from agentsim.whatif.policies.policy import Policy
-from agentsim.whatif.policies.session_rewriting import SECOND, last_marker, profile_of, with_parents
+from agentsim.whatif.policies.session_rewriting import last_marker, profile_of, with_parents
 from agentsim.whatif.policies.summary_policy import (
     REREAD_REQUESTS,
     REREAD_TOKENS,

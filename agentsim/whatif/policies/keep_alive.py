@@ -12,12 +12,13 @@ from typing import ClassVar
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.money import PICODOLLARS
 from agentsim.core.session import Request, Session, Usage
 from agentsim.rules.prices import RateCard, default_book
 from agentsim.whatif.policies.break_even import refreshes_worth
 from agentsim.whatif.policies.policy import Policy
-from agentsim.whatif.policies.session_rewriting import LONG, SECOND, SHORT, from_outside, last_marker, with_requests
+from agentsim.whatif.policies.session_rewriting import LONG, SHORT, from_outside, last_marker, with_requests
 
 RUNNING_STOPS = frozenset({"tool_use", "pause_turn"})
 """Replies after which the agent goes on by itself: a tool runs, and the next request is certain."""

@@ -8,11 +8,12 @@ from typing import ClassVar, NamedTuple
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Session, Usage
 from agentsim.rules.prices import default_book
 from agentsim.whatif.policies.keep_alive import KeepAlive
 from agentsim.whatif.policies.policy import Policy
-from agentsim.whatif.policies.session_rewriting import SECOND, SHORT, from_outside, last_marker
+from agentsim.whatif.policies.session_rewriting import SHORT, from_outside, last_marker
 
 MOST = 40
 """Refreshes after one request that are tried."""

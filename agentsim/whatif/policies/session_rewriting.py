@@ -11,7 +11,6 @@ from agentsim.core.prompt import DIGEST_SIZE, Block, Breakpoint, Prompt
 from agentsim.core.session import Request, Session
 from agentsim.rules.providers import ProviderRules, rules_for
 
-SECOND = 10**9
 SHORT = 300
 LONG = 3600
 """The two lifetimes that a marker can ask for, in seconds."""

@@ -6,10 +6,11 @@ from typing import ClassVar
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Session
 from agentsim.whatif.policies.marker_common import marked
 from agentsim.whatif.policies.policy import Policy
-from agentsim.whatif.policies.session_rewriting import SECOND, with_requests
+from agentsim.whatif.policies.session_rewriting import with_requests
 from agentsim.whatif.policies.shared_front import readable, siblings
 
 

@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Block, Breakpoint, Prompt
 from agentsim.core.session import Request, Session, Usage
 from agentsim.whatif.policies.session_rewriting import (
-    SECOND,
     changed,
     from_outside,
     made_block,

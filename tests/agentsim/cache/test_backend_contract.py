@@ -12,10 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentsim.cache import CacheLookup, CannotEvict, Served
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Breakpoint, Prompt
 from agentsim.core.session import Request, Usage
 from tests.agentsim.cache.backend_cases import CASES, BackendCase
-from tests.agentsim.prompts import DAY, SECOND, block
+from tests.agentsim.prompts import DAY, block
 
 ROOT = Path(__file__).resolve().parents[3]
 EACH = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())

@@ -7,11 +7,12 @@ import pytest
 
 from agentsim.cache.routed_backend import RoutedProvider
 from agentsim.cache.simulate import replay
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request
 from agentsim.diagnose import diagnose
 from agentsim.rules.providers import rules_for
 from agentsim.traces.format_registry import read
-from tests.agentsim.prompts import DAY, SECOND, prompt, request, session, texts
+from tests.agentsim.prompts import DAY, prompt, request, session, texts
 
 HOUR = 3600
 

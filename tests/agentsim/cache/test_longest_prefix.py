@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentsim.cache.longest_prefix_cache import LongestPrefixProvider
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Block, Prompt
 from agentsim.core.session import Request, Usage
 from agentsim.rules.providers import rules_for
 
-SECOND = 10**9
 RULES = rules_for("openai", "gpt-5.1", None)
 
 

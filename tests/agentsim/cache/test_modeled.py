@@ -8,10 +8,11 @@ import pytest
 
 from agentsim.cache import CacheBackend, Served
 from agentsim.cache.modeled_provider import ModeledProvider
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Usage
 from agentsim.rules.providers import ProviderRules, rules_for
-from tests.agentsim.prompts import MODEL, SECOND, block, prompt, request, texts
+from tests.agentsim.prompts import MODEL, block, prompt, request, texts
 
 HEAD = [block("read", 1_000, "tools"), block("be brief", 1_000, "system", role=None)]
 """Tools and system: 2,000 tokens."""

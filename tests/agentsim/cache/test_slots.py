@@ -1,9 +1,10 @@
 """Slots of a server: what is overwritten, which slot is chosen, checkpoints, copies. A block has 1,000 tokens."""
 
 from agentsim.cache.slot_cache import SlotCache
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request
 from agentsim.rules.providers import ProviderRules, rules_for
-from tests.agentsim.prompts import DAY, SECOND, prompt, request, texts
+from tests.agentsim.prompts import DAY, prompt, request, texts
 
 RULES = rules_for("llama.cpp", "qwen3-coder", None)
 

@@ -5,13 +5,13 @@ import pytest
 
 from agentsim.cache.modeled_provider import ModeledProvider
 from agentsim.cache.unit_cache import UnitProvider
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Block, Prompt
 from agentsim.core.session import Lane, Request, Session, Usage
 from agentsim.diagnose import diagnose
 from agentsim.rules.providers import rules_for
 from agentsim.traces.format_registry import read
 
-SECOND = 10**9
 DAY = 86_400
 
 

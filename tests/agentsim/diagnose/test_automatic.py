@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Event, Lane, Request, Session, Usage
 from agentsim.diagnose import diagnose, judge_rows
 from agentsim.diagnose.read_steps import USUAL_STEP, steps_of
 from agentsim.diagnose.row_facts import RowFacts
-
-SECOND = 10**9
 
 
 def session(*rows, provider="openai", model="gpt-5.5", events=()):

@@ -7,12 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Block, Prompt, Section
 from agentsim.core.session import Event, Lane, Request, Session, Usage
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose.relax import judge_bodies
-
-SECOND = 10**9
 
 
 def prompt(*names: str) -> Prompt:

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentsim.bodies import MessagesReader
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Breakpoint, Prompt
 from agentsim.core.session import Usage
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose.relax import judge_bodies
 from agentsim.traces.readers.claude_trace import read_sessions
-from tests.agentsim.prompts import SECOND, block, request, session
+from tests.agentsim.prompts import block, request, session
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 LONG = "The rules of the house. " * 800

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Lane, Request, Session, Usage
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose import diagnose, judge_rows
@@ -15,8 +16,6 @@ from agentsim.diagnose.row_facts import LOOKBACK
 from agentsim.rules.providers import rules_for
 from agentsim.traces.readers.claude_code import read_sessions
 from agentsim.traces.samples.claude_log import ClaudeLog, turns
-
-SECOND = 10**9
 
 
 def rows(*specs: Mapping[str, object], completeness: str = "usage", provider: str = "anthropic") -> Session:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentsim.core.dates import SECOND
 from agentsim.harness.agent_steps import Round, Step, ToolCall, User, WordsReply
-from agentsim.harness.plan import SECOND, Marks, Plan, PromptLayout, Service, StepSource
+from agentsim.harness.plan import Marks, Plan, PromptLayout, Service, StepSource
 from agentsim.harness.prompt_part import PromptPart
 from agentsim.harness.random_draws import Fixed
 from agentsim.harness.step_sources import ScriptedSteps

@@ -4,8 +4,9 @@ from fractions import Fraction
 
 import pytest
 
+from agentsim.core.dates import SECOND
 from agentsim.core.sums import Sums
-from agentsim.harness.plan import SECOND, Population
+from agentsim.harness.plan import Population
 from agentsim.harness.plan_run import simulate
 from agentsim.harness.random_draws import Fixed
 from agentsim.harness.repeated_trials import estimate, run_trial

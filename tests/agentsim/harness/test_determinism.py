@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from agentsim.cli import main
-from agentsim.harness.plan import SECOND, Harness, KeepAlivePlan, Population
+from agentsim.core.dates import SECOND
+from agentsim.harness.plan import Harness, KeepAlivePlan, Population
 from agentsim.harness.plan_run import simulate
 from agentsim.harness.random_draws import Fixed
 from agentsim.harness.step_sources import Generated

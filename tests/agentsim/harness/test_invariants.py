@@ -14,11 +14,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from agentsim.cache.bounded_store import ForgettingStore
 from agentsim.cache.modeled_provider import ModeledProvider
 from agentsim.cache.simulate import replay, scan
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Breakpoint
 from agentsim.core.session import Request, Row, Session
 from agentsim.harness.agent_steps import ChangeSettings, Child, Compact, FanOut, LoadTool, Restart, Step, Wait
 from agentsim.harness.plan import (
-    SECOND,
     CallStyle,
     Clearing,
     Compaction,

@@ -4,9 +4,10 @@ import pytest
 
 from agentsim.cache.modeled_provider import ModeledProvider
 from agentsim.cache.simulate import scan
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Session
 from agentsim.harness.agent_steps import Restart, Step, Wait
-from agentsim.harness.plan import SECOND, Harness, KeepAlivePlan, Marks, Plan
+from agentsim.harness.plan import Harness, KeepAlivePlan, Marks, Plan
 from agentsim.harness.plan_run import Simulation, simulate
 from agentsim.whatif.policies import parse
 from tests.agentsim.harness.plans import START, answer, ask, plan, tool_round

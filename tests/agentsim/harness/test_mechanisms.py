@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
+from agentsim.core.dates import SECOND
 from agentsim.diagnose import diagnose
 from agentsim.harness.agent_steps import ChangeSettings, Compact, FanOut, Restart, Tools, Wait
 from agentsim.harness.plan import (
-    SECOND,
     CallStyle,
     Clearing,
     Compaction,

@@ -2,7 +2,8 @@
 
 import time
 
-from agentsim.harness.plan import SECOND, Plan, Population
+from agentsim.core.dates import SECOND
+from agentsim.harness.plan import Plan, Population
 from agentsim.harness.plan_run import simulate
 from agentsim.harness.random_draws import Fixed
 from agentsim.harness.step_sources import Generated

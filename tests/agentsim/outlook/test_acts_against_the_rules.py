@@ -9,11 +9,11 @@ import pytest
 
 from agentsim.cache.routed_backend import RoutedProvider
 from agentsim.cache.simulate import scan
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Block, Breakpoint, Prompt, Section
 from agentsim.core.session import Lane, Request, Session, Usage
 from agentsim.outlook.next_acts import Outlook, next_acts
 
-SECOND = 10**9
 START = 1_788_256_800 * SECOND  # 2026-09-01
 FRONT = 9_000
 

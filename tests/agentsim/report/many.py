@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Accounting
 from agentsim.diagnose.diagnosis_totals import Loss
 from agentsim.fleet.summary import MissLine, SessionLine, Summary
 
-SECOND = 10**9
 TEN = 1_767_607_200 * SECOND  # 2026-01-05 10:00:00 UTC
 CENT = 10**10
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import msgspec
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Lane, Request, Row, Session, Source, Usage
 from agentsim.core.verdict import Divergence, Verdict
 from agentsim.diagnose import Diagnosis
 from agentsim.diagnose.diagnosis_totals import add_up
 
-SECOND = 10**9
 TEN = 1_767_607_200 * SECOND  # 2026-01-05 10:00:00 UTC
 WRITE, READ, FRESH = 6_250_000, 500_000, 5_000_000  # picodollars a token
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Session, Usage
 from agentsim.diagnose import diagnose
 from agentsim.rules.prices import cost, default_book
@@ -22,7 +23,6 @@ from agentsim.whatif.rebuilt_prompts import UNLOGGED, rebuild
 from tests.agentsim.whatif.policies.small import session as small_session
 
 SAMPLES = Path(__file__).resolve().parents[3] / "traces" / "samples"
-SECOND = 10**9
 MINUTE = 60
 
 

@@ -12,8 +12,10 @@ import msgspec
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from agentsim.traces.readers.claude_code.claude_conversation import ClaudeConversation
-from agentsim.traces.readers.claude_code.claude_scan import scan
+from agentsim.traces.log_lines import read_blocks
+from agentsim.traces.readers.claude_code.claude_conversation import ClaudeConversation, take, take_odd_line
+from agentsim.traces.readers.claude_code.claude_lines import decode_line
+from agentsim.traces.readers.claude_code.claude_scan import scan, scan_blocks
 
 USER_INSIDE = {"type": "tool_use", "id": "toolu_1", "name": "x", "input": {"type": "user", "usage": {}}}
 ASSISTANT_INSIDE = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "assistant", "usage": {}}]}
@@ -81,6 +83,73 @@ def test_shortcuts_find_what_decoding_finds(tmp_path: Path, drawn, newline: bool
     assert {call.key[0] for call in one.calls} == called
 
 
+def plain_scan(path: Path) -> ClaudeConversation:
+    """The scan without any shortcut: every line decoded, and accounted for."""
+    unit = ClaudeConversation((str(path),))
+    text, position = path.read_bytes(), 0
+    ended = text.endswith(b"\n")
+    texts = text.split(b"\n")
+    for number, one in enumerate(texts[:-1] if not texts[-1] else texts, 1):
+        try:
+            decoded = decode_line(one)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            take_odd_line(unit, 0, str(path), one, number, position, not ended and number == len(texts))
+        else:
+            take(unit, 0, decoded, number, position)
+        position += len(one) + 1
+        unit.rows += 1
+    return unit
+
+
+ODD = [
+    "",
+    " ",
+    "{",
+    "[]",
+    "nothing",
+    "]}",
+    "\x00",
+    '{"type":"assistant","message":{"usage":{"input_tokens":-1}}}',
+    "{]}{",
+]
+"""Lines of nobody."""
+
+texts = st.one_of(
+    st.builds(lambda drawn, number: [(drawn, number)], lines, st.integers(1, 9)),
+    st.builds(lambda one, other: [(one, 1), (other, 2)], lines, lines),  # run together on one line
+    st.sampled_from(ODD).map(lambda text: [text]),
+)
+
+
+def written(parts: list[Any], spaced: bool) -> str:
+    """A line of a file, from what was drawn for it."""
+    out = ""
+    for part in parts:
+        if isinstance(part, str):
+            out += part
+        else:
+            (kind, parent, block, order, shift), number = part
+            record = line(number, kind, {"uuid": uuid(99), "short": "p1", "none": None}[parent], block, order, shift)
+            out += json.dumps(record, separators=None if spaced else (",", ":"))
+    return out
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(texts, st.booleans(), st.integers(0, 40)), max_size=12), st.booleans())
+def test_the_scan_finds_what_plain_decoding_of_every_line_finds(tmp_path: Path, drawn, newline: bool) -> None:
+    """With lines cut off, run together, saved again with spaces, and of nobody."""
+    whole = [written(parts, spaced) for parts, spaced, _ in drawn]
+    # A line that is cut shows no closing brace, by which the scan would pass it over unread.
+    cut = [text[:-by].rstrip("}") if by > 36 else text for text, (_, _, by) in zip(whole, drawn, strict=True)]
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join(cut) + "\n" * (newline and bool(cut)))
+    one, other = ClaudeConversation((str(path),)), plain_scan(path)
+    scan_blocks(one, 0, read_blocks(str(path)))
+    assert content(one) == content(other)
+    assert [call.position for call in one.calls] == [call.position for call in other.calls]
+    assert one.problems == other.problems
+
+
 def test_a_users_line_that_was_cut_is_told(tmp_path: Path) -> None:
     """The third line begins as the two before it do and does not end."""
     path = tmp_path / "s.jsonl"
@@ -93,7 +162,6 @@ def test_a_users_line_that_was_cut_is_told(tmp_path: Path) -> None:
 def test_small_files_are_kept_whole_and_others_are_not(tmp_path: Path, monkeypatch) -> None:
     import functools
 
-    from agentsim.traces.log_lines import read_blocks
     from agentsim.traces.readers.claude_code import claude_scan as module
 
     text = "\n".join(

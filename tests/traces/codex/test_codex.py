@@ -9,14 +9,13 @@ import sys
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Usage
 from agentsim.traces.format_registry import detect
 from agentsim.traces.readers import codex
 from tests.traces.codex.rollouts import BASE, RolloutFile, three_calls
 from tests.traces.damage import damaged, damages
 from tests.traces.log_checks import check_damaged, sound
-
-SECOND = 10**9
 
 
 def read(*paths, problems=None):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentsim.core.session import Purpose, Request
-from agentsim.traces.growing_file import GrowingFile
-from agentsim.traces.log_lines import LineChunk, is_packed
+from agentsim.traces.growing_file import GrowingFile, GrowingLogs
+from agentsim.traces.log_lines import is_packed
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
 from agentsim.traces.readers.claude_code.claude_conversation import MAX_PROBLEMS, ClaudeConversation
 from agentsim.traces.readers.claude_code.claude_requests import request_of
@@ -58,53 +58,42 @@ class SettledCalls:
 
 
 class GrowingClaudeLogs:
-    """Logs by their paths, as far as they were read. Mutable; for one thread."""
+    """Logs of Claude Code that are being written."""
 
     def __init__(self) -> None:
-        self._logs: dict[str, _Log] = {}
+        self._logs = GrowingLogs(_Log, lambda log, chunks, before: scan_blocks(log.unit, 0, chunks, before))
 
     def unit(self, files: tuple[str, ...]) -> ClaudeConversation:
         """As :func:`agentsim.traces.readers.claude_code.claude_scan.scan`."""
         path = files[0]
         if len(files) > 1 or is_packed(path):
             return scan(files)
-        log = self._logs.get(path)
-        if log is None or not log.grow():
-            log = self._logs[path] = _Log(path)
-        unit = log.now()
+        file, log = self._logs.log(path)
+        unit = log.now(file)
         return unit if is_in_order(unit) else scan(files)
 
     def known(self, unit: ClaudeConversation) -> SettledCalls | None:
         """What is known about the calls of a unit that :meth:`unit` gave."""
-        log = self._logs.get(unit.files[0])
+        log = self._logs.kept(unit.files[0])
         return log.known if log is not None and log.unit.calls is unit.calls else None
 
 
 class _Log:
-    """One file with its whole lines taken in."""
+    """What the whole lines of a file gave."""
 
     def __init__(self, path: str) -> None:
         self.unit = ClaudeConversation((path,))
         self.known = SettledCalls()
-        self._file = GrowingFile(path)
-        scan_blocks(self.unit, 0, self._file.all_lines())
 
-    def grow(self) -> bool:
-        """Take in what was appended. False when the file did anything else but grow."""
-        return self._file.grow(self._take)
-
-    def _take(self, blocks: list[LineChunk], before: int) -> None:
-        scan_blocks(self.unit, 0, blocks, before)
-
-    def now(self) -> ClaudeConversation:
+    def now(self, file: GrowingFile) -> ClaudeConversation:
         """The unit as the file is now, with its last line however far that is written."""
-        if not self._file.can_grow:
+        if not file.can_grow:
             return scan(self.unit.files)
-        rest = self._file.last_line()
+        rest = file.last_line()
         if not rest:
             return self.unit
         last = ClaudeConversation(self.unit.files)
-        scan_blocks(last, 0, rest, self._file.lines)
+        scan_blocks(last, 0, rest, file.lines)
         if last.calls:
             # A whole line that only lacks its newline. It may change calls, which could not be undone.
             return scan(self.unit.files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 import msgspec
@@ -11,9 +11,9 @@ from agentsim.bodies.input_conventions import input_includes_cached, is_empty
 from agentsim.bodies.serving_provider import provider_name
 from agentsim.core.session import EventKind, Usage
 from agentsim.core.strict_decoding import BadRow, decode
-from agentsim.traces.growing_file import GrowingFile
+from agentsim.traces.growing_file import GrowingLogs
 from agentsim.traces.hostile_records import RawRow, Tally, rows_in, rows_of
-from agentsim.traces.log_lines import chunks_of
+from agentsim.traces.log_lines import LineChunk, chunks_of
 from agentsim.traces.readers.codex.codex_lines import (
     CodexLine,
     Counters,
@@ -78,20 +78,15 @@ def read_rollout(path: str) -> Rollout:
 
 
 class GrowingRollouts:
-    """Rollouts by their paths, as far as they were read: only what was appended is read the next time. For one
-    thread."""
+    """Rollouts that are being written."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[GrowingFile, _Scan]] = {}
+        self._logs = GrowingLogs(_Scan, lambda scan, chunks, before: scan.read(_rows(chunks, before)))
 
     def rollout(self, path: str) -> Rollout:
         """As :func:`read_rollout`."""
-        if path not in self._known or not self._grow(*self._known[path]):
-            file, scan = GrowingFile(path), _Scan(path)
-            scan.read(rows_in(chunks_of(file.all_lines()), lines))
-            self._known[path] = file, scan
-        file, scan = self._known[path]
-        rest = list(rows_in(chunks_of(file.last_line(), file.lines + 1), lines))
+        file, scan = self._logs.log(path)
+        rest = list(_rows(file.last_line(), file.lines))
         if not file.can_grow or any(row.bad is None for row in rest):
             # A whole row that only lacks its newline cannot be taken back.
             return read_rollout(path)
@@ -102,8 +97,9 @@ class GrowingRollouts:
             tally.skip(row.line, row.bad)
         return msgspec.structs.replace(scan.rollout, tally=tally)
 
-    def _grow(self, file: GrowingFile, scan: _Scan) -> bool:
-        return file.grow(lambda blocks, before: scan.read(rows_in(chunks_of(blocks, before + 1), lines)))
+
+def _rows(chunks: Iterable[LineChunk], before: int) -> Iterator[RawRow[CodexLine]]:
+    return rows_in(chunks_of(chunks, before + 1), lines)
 
 
 CODEX = "codex"

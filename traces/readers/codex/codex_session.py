@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Event, Problem, Request, Session, Source
 from agentsim.traces.hostile_records import Tally
 from agentsim.traces.readers.codex.codex_rollout import CodexCall, Rollout, usage_of
@@ -11,7 +12,6 @@ from agentsim.traces.session_assembly import MAIN, Assembly, build_all, effort_s
 
 FORMAT = "codex"
 
-SECOND = 10**9
 
 SURE_COPIES = 3
 """So many calls with equal counters at the beginning of two threads are a copy, though neither names the other."""

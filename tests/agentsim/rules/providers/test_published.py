@@ -23,11 +23,9 @@ anthropic  claude-opus-4-8       ttl_long         3600              high    prom
 anthropic  claude-opus-4-8       ttl_clock        "request_start"   high    from the start of the request
 anthropic  claude-opus-4-8       ttl_grace        0                 medium  a lifetime is a minimum
 anthropic  claude-opus-4-8       refresh          "ancestors"       medium  reading through an earlier prefix
-anthropic  claude-opus-4-8       ttl_on_reread    "own"             low     not documented
 anthropic  claude-opus-4-8       readable         "first_token"     high    once the first response begins
 anthropic  claude-opus-4-8@2026-08-04  readable_doubt  2            medium  4 to 6 of 10 trials
 anthropic  claude-opus-4-8@2026-08-05  readable_doubt  0            medium  more than 30 trials that all hit
-anthropic  claude-opus-4-8       mixed_ttl        "abc"             high    read to the hit
 anthropic  claude-opus-4-8       ttl_order        "long_first"      high    every 1 h breakpoint precedes
 anthropic  claude-opus-4-8       usage            "apart"           high    what follows the last breakpoint
 anthropic  claude-opus-4-8       scope            "workspace"       high    by organization and workspace

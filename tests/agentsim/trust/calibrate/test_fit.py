@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from agentsim.cache.modeled_provider import ModeledProvider
 from agentsim.cli import main
+from agentsim.core.dates import SECOND
 from agentsim.core.shares import wilson
 from agentsim.report.exits import ExitCode
 from agentsim.rules.providers import rules_for
@@ -25,8 +26,6 @@ from agentsim.trust.calibrate import PauseReturn, fit, returns_of
 from agentsim.trust.calibrate.fitted_rules_file import override
 from agentsim.trust.calibrate.pause_returns import FitEvidence
 from tests.agentsim.prompts import DAY, MODEL, block, prompt, request
-
-SECOND = 10**9
 
 
 def came_back(

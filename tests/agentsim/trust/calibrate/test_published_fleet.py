@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from agentsim.core.dates import SECOND
 from agentsim.trust.calibrate import PauseReturn, fit
 from agentsim.trust.calibrate.pause_returns import FitEvidence
-
-SECOND = 10**9
 
 BANDS = [  # minutes from and to, returns, percent of them that found their history gone
     (10, 20, 1_335, 8),

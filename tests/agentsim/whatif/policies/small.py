@@ -10,12 +10,12 @@ import msgspec
 
 from agentsim.cache.modeled_provider import ModeledProvider
 from agentsim.cache.simulate import scan
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Block, Breakpoint, Prompt, Section
 from agentsim.core.session import Lane, Request, Row, Session, Usage
 from agentsim.whatif.policies import Policy, parse
 
 MODEL = "claude-opus-4-8"  # keeps prefixes of 1,024 tokens and more
-SECOND = 10**9
 TEN = 1_790_000_000 * SECOND
 MINUTE = 60
 

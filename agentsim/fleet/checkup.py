@@ -10,7 +10,6 @@ from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
 
-from agentsim import __version__
 from agentsim.core.extras import EXTRAS, missing_modules
 from agentsim.core.session import Problem
 from agentsim.rules.prices.price_store import ADDITIONS, cache_file
@@ -60,7 +59,6 @@ class Checkup(msgspec.Struct, frozen=True, kw_only=True):
     """All that was found. ``rules_until`` is the first and the last day on which sources of a rules file were read,
     ``prices_until`` that of prices beside the library's."""
 
-    agentsim: str
     python: str
     system: str
     places: tuple[CheckedPlace, ...]
@@ -81,7 +79,6 @@ def check_up(paths: Sequence[str] = ()) -> Checkup:
     not_there = () if paths else tuple(one for one in ("Claude Code", *(p.harness for p in PLACES)) if one not in there)
     days = [load_rules(name).read_until for name in provider_names()]
     return Checkup(
-        agentsim=__version__,
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}".strip(),
         places=tuple(_checked(place) for place in places),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentsim.core.extras import how_to_install, not_installed
 from agentsim.core.money import dollars
 from agentsim.whatif.policies import Policy
 from agentsim.whatif.policy_simulation import SimulatedSums
@@ -147,8 +148,10 @@ def _csv_text(comparison: Comparison) -> str:
 
 def _frame(comparison: Comparison) -> pandas.DataFrame:
     """The records as a frame. Raises ImportError where pandas is not installed."""
-    import pandas
-
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(f"{not_installed(error.name)}: {how_to_install('sweep')}") from None
     rows = [
         {key: float(str(value)) if key in EXACT and value is not None else value for key, value in record.items()}
         for record in _records(comparison)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agentsim import __version__
 from agentsim.core.extras import how_to_install
 from agentsim.report import figures
 from agentsim.report.paper import Paper, Span, Style
@@ -19,7 +20,7 @@ _MOST_TOLD = 3
 
 def write_checkup(paper: Paper, found: Checkup) -> None:
     """Write what was found and what is missing, and how to get it."""
-    paper.line((f"agentsim {found.agentsim}", Style.STRONG), f" · Python {found.python} · {found.system}")
+    paper.line((f"agentsim {__version__}", Style.STRONG), f" · Python {found.python} · {found.system}")
     _places(paper, found)
     _extras(paper, found)
     paper.line()

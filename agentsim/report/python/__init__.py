@@ -1,0 +1,1 @@
+"""What Python programs and notebooks work with: ``agentsim.load``, ``agentsim.summary``."""

@@ -241,6 +241,16 @@ def provider_name(name: str | None, unknown: str) -> str:
     return NAMES.get(name, name) or unknown
 
 
+def is_vendor(provider: str, model: str) -> bool:
+    """Whether a provider is the maker of a model, as far as its name tells; True where the maker is not known."""
+    maker = provider_of_model(model)
+    return maker == UNKNOWN or _canonical(maker) == _canonical(provider)
+
+
+def _canonical(provider: str) -> str:
+    return {"alibaba": "qwen", "gemini": "google", "vertex": "google", "codex": "openai"}.get(provider, provider)
+
+
 @lru_cache(maxsize=256)
 def provider_of_model(model: str) -> str:
     """Who serves a model by its name alone: the cloud whose way of naming it is, else its maker; ``"unknown"`` for

@@ -19,7 +19,9 @@ from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
+    from agentsim.context.quota_fit import QuotaFit
     from agentsim.core.session import Problem, Session
+    from agentsim.diagnose import Diagnosis
 
 EXAMPLES = (
     ("agentsim replay session.jsonl", "Every request of a session, and why the cache was lost."),
@@ -145,16 +147,42 @@ def command(
         from agentsim.report.json.canonical_json import replay_document, write_document
 
         document = replay_document(diagnosis, rows=rows, row=row, lane=lane_id, content=content, problems=problems)
+        if fits := quota_of(diagnosis):
+            from agentsim.report.json.quota_json import quota_documents
+
+            document["quota"] = quota_documents(fits)
         write_document(sys.stdout, document)
     else:
         from agentsim.report.paper import Paper
+        from agentsim.report.screen.quota_lines import write_quota
         from agentsim.report.screen.replay_page import write_replay
 
-        write_replay(Paper.on(sys.stdout), diagnosis, rows=rows, row=row, lane=lane_id, content=content)
+        paper = Paper.on(sys.stdout)
+        write_replay(paper, diagnosis, rows=rows, row=row, lane=lane_id, content=content)
+        if row is None and lane_id is None:
+            write_quota(paper, quota_of(diagnosis))
     skips = tell_skips([session], problems, strict)
     if skips is not ExitCode.OK:
         return skips
     return ExitCode.FINDINGS if exit_code and diagnosis.totals.misses else ExitCode.OK
+
+
+def quota_of(diagnosis: Diagnosis) -> tuple[QuotaFit, ...]:
+    """What a judged session took of its plan's allowances, where its log has counters of them. Raises Failure."""
+    from agentsim.traces.words.quota_words import quota_readings
+
+    session = diagnosis.session
+    try:
+        readings = quota_readings(session)
+    except OSError as error:
+        from agentsim.commands.options.session_inputs import unreadable
+
+        raise unreadable(error, session.files[0]) from error
+    if not readings:
+        return ()
+    from agentsim.context.quota_fit import quota_fits
+
+    return quota_fits(session, readings, diagnosis.verdicts)
 
 
 def row_of_line(session: Session, line: int) -> int:

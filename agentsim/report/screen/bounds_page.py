@@ -41,7 +41,7 @@ def write_bounds(paper: Paper, found: CacheBounds) -> None:
         if text and text not in told:
             told.add(text)
             name = "compaction" if bound.name.startswith("compact-") else bound.title
-            paper.paragraph((text, Style.FAINT), first=["  ", (name, Style.NAME), ": "], rest=["    "])
+            paper.paragraph((name, Style.NAME), (f": {text}", Style.FAINT), first=["  "], rest=["    "])
 
 
 def _row(bound: CacheBound, places: int) -> list[Span]:

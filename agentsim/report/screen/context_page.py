@@ -257,7 +257,7 @@ def _alternatives(paper: Paper, account: ContextAccount) -> None:
     paper.line()
     paper.line(("What would have cost less", Style.STRONG), ", each alone, with the same requests")
     for what, text in lines:
-        paper.paragraph(text, first=["  ", (what, Style.NAME), ": "], rest=["    "])
+        paper.paragraph((what, Style.NAME), f": {text}", first=["  "], rest=["    "])
     if alone:
         report, measured = report_tokens(account)
         source = "the median of this session's own" if measured else "assumed"

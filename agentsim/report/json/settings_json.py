@@ -41,6 +41,7 @@ def advice_document(advice: SettingAdvice) -> dict[str, Any]:
                 "saving_low": exact(line.low, _DOLLAR_DIGITS),
                 "saving_high": exact(line.high, _DOLLAR_DIGITS),
                 "cost": exact(line.cost, _DOLLAR_DIGITS),
+                "condition": line.condition or None,
             }
             for line in advice.lines
         ],

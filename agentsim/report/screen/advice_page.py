@@ -46,14 +46,21 @@ def saved(line: WorthSetting) -> str:
     places = figures.places_for([line.saving])
     text = f"Would have saved {figures.money(line.saving, places)} of {figures.money(line.cost)}"
     text += f" ({figures.per_cent(line.saving, line.cost, 1)} %)"
-    if line.low is not None and line.high is not None:
+    if line.policy is None:
+        most = "" if line.high is None else f" and at most {figures.money(line.high, places)}"
+        text = f"Would have saved at least {figures.money(line.low, places)}{most} of {figures.money(line.cost)}"
+    elif line.low is not None and line.high is not None:
         between = f"{figures.money(line.low, places)} and {figures.money(line.high, places)}"
         text += f", between {between} when sessions are drawn again"
     text += f"; over {figures.plural(line.sessions, 'session')}"
-    return text + (f", {line.costs_more:,} of which it makes dearer." if line.costs_more else ".")
+    text += f", {line.costs_more:,} of which it makes dearer." if line.costs_more else "."
+    return f"{text} If: {line.condition}" if line.condition else text
 
 
 def proof(line: WorthSetting, paths: Sequence[str]) -> str:
     """The command that shows where the saving comes from."""
-    named = " ".join(quote(path) for path in paths[:_MOST_PATHS]) or "PATH"
+    theirs = [path for path in paths if any(file.startswith(path) for file in line.files)] or list(paths)
+    named = " ".join(quote(path) for path in theirs[:_MOST_PATHS]) or "PATH"
+    if line.policy is None:
+        return f"agentsim compare {named}"
     return f"agentsim compare {named} --policy {line.policy}"

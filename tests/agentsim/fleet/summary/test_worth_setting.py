@@ -12,7 +12,9 @@ from agentsim.fleet.summary.summary_shape import SessionLine
 from agentsim.fleet.summary.worth_setting import MOST_REQUESTS, SettingAdvice, _affordable, _interval, worth_setting
 from agentsim.report.paper import Paper
 from agentsim.report.screen.advice_page import write_advice
+from agentsim.traces.format_registry import read
 from agentsim.traces.samples.claude_log import ClaudeLog
+from agentsim.whatif.cache_bounds import bounds
 from agentsim.whatif.comparison import compare
 
 
@@ -87,6 +89,21 @@ def test_what_helps_one_of_few_and_harms_another_is_not_told(tmp_path: Path) -> 
     claude_session(tmp_path / "one.jsonl", session="one", pauses=(900, 900, 900, 900))
     claude_session(tmp_path / "two.jsonl", session="two", pauses=(10, 10, 10, 10))
     assert advice_of(tmp_path).lines == ()
+
+
+def test_an_automatic_cache_gets_the_setting_whose_least_saving_is_above_nothing(shared_data: Path) -> None:
+    log = str(shared_data / "codex" / "agentv__gpt55-173req-compacted.jsonl")
+    (found,) = worth_setting(summarise([log]).by_loss).lines
+    assert found.setting.set == "model_auto_compact_token_limit"
+    told = bounds(read([log], []))
+    assert told is not None
+    least = max((one.least or 0, one.most) for one in told.bounds if one.name.startswith("compact-"))
+    assert (found.low, found.high) == least
+    assert found.cost == told.bill
+    stream = io.StringIO()
+    write_advice(Paper(stream, width=200), worth_setting(summarise([log]).by_loss), [log, "/elsewhere"])
+    assert "at least $2.32 and at most $8.11 of $18.16" in stream.getvalue()
+    assert f"Proof: agentsim compare {log}\n" in stream.getvalue()
 
 
 def test_no_more_requests_are_simulated_than_agreed_the_dearest_losses_first() -> None:

@@ -42,7 +42,8 @@ def command(
     adds up, so that the pieces and the answers are the bill to the cent. Sizes that no log tells are estimates, scaled
     so that each request's counters hold.
 
-    'Not in the log' is what a log's words do not show: tools and system text, where it has only the messages.
+    Several sessions are summed up, with a line for each. 'Not in the log' is what a log's words do not show: tools and
+    system text, where it has only the messages.
     """
     from agentsim.commands.options.session_inputs import choose_session, read_sessions, tell_skips, unreadable
     from agentsim.context import account
@@ -56,7 +57,7 @@ def command(
         accounts = [account(session, growths_of(session, content), content=content) for session in sessions]
     except OSError as error:
         raise unreadable(error, paths[0]) from error
-    accounts.sort(key=lambda one: (-one.bill, one.session.id))
+    accounts.sort(key=lambda one: (-one.bill, one.id))
     if as_json:
         from agentsim.report.json.canonical_json import write_document
         from agentsim.report.json.context_json import context_document
@@ -64,11 +65,7 @@ def command(
         write_document(sys.stdout, context_document(accounts, top, problems))
     else:
         from agentsim.report.paper import Paper
-        from agentsim.report.screen.context_page import write_context
+        from agentsim.report.screen.context_page import write_accounts
 
-        paper = Paper.on(sys.stdout)
-        for number, one in enumerate(accounts):
-            if number:
-                paper.line()
-            write_context(paper, one, top=top)
+        write_accounts(Paper.on(sys.stdout), accounts, top=top)
     return tell_skips(sessions, problems, strict)

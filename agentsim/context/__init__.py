@@ -1,5 +1,5 @@
 """What contexts were filled with, and what each piece of them cost until it left."""
 
-from agentsim.context.context_account import ContextAccount, ContextBlock, ContextGroup, account
+from agentsim.context.context_account import ContextAccount, ContextBlock, ContextGroup, account, together
 
-__all__ = ["ContextAccount", "ContextBlock", "ContextGroup", "account"]
+__all__ = ["ContextAccount", "ContextBlock", "ContextGroup", "account", "together"]

@@ -6,7 +6,7 @@ it has a price, by the row's own rates, so that the prices of all pieces and of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -28,6 +28,7 @@ class ContextBlock(msgspec.Struct, frozen=True, kw_only=True):
     held it; ``None`` where it was still there at the end.
     """
 
+    session: str
     kind: AdditionKind
     name: str | None
     server: str | None
@@ -77,10 +78,14 @@ class ContextAccount(msgspec.Struct, frozen=True, kw_only=True):
     """What the contexts of a session cost. ``output`` is the price of all answers; with it the blocks make up ``bill``.
 
     ``unpriced`` requests have no known price and ``unmeasured`` ones no counters: they are in no sum. ``worded``: the
-    log's words, or its prompts, tell what the pieces are. ``turns`` are used by the alternatives.
+    log's words, or its prompts, tell what the pieces are. ``turns`` are used by the alternatives. ``format`` is
+    ``None`` for sessions of several formats, ``needed`` what each definition of a tool had cost when it was first called.
     """
 
-    session: Session
+    id: str
+    format: str | None
+    models: tuple[str, ...]
+    sessions: int = 1
     blocks: tuple[ContextBlock, ...]
     output: int
     output_tokens: int
@@ -133,6 +138,7 @@ class ContextTurn(msgspec.Struct, frozen=True, kw_only=True):
     the turn. ``write_rate`` and ``output_rate`` are picodollars a token.
     """
 
+    session: str
     first: int
     last: int
     requests: int
@@ -354,6 +360,7 @@ class _Accountant:
                 name, file = self.owners[id(piece)]
                 addition = piece.addition
                 yield ContextBlock(
+                    session=self.session.id,
                     kind=addition.kind,
                     name=addition.name,
                     server=server_of(addition.name),
@@ -391,7 +398,9 @@ def account(
     accountant = _Accountant(session, growths, content)
     accountant.run()
     return ContextAccount(
-        session=session,
+        id=session.id,
+        format=session.format,
+        models=tuple(sorted({request.model or "unnamed" for request in session.requests})),
         blocks=tuple(sorted(accountant.blocks(), key=lambda block: (-block.cost, block.since, block.line or 0))),
         output=accountant.output,
         output_tokens=accountant.output_tokens,
@@ -400,14 +409,41 @@ def account(
         unpriced=accountant.unpriced,
         unmeasured=accountant.unmeasured,
         worded=bool(growths) or any(request.prompt is not None for request in session.requests),
-        turns=tuple(_turn_of(turn) for turn in accountant.turns),
+        turns=tuple(_turn_of(session.id, turn) for turn in accountant.turns),
         needed=accountant.needed,
     )
 
 
-def _turn_of(turn: _OpenTurn) -> ContextTurn:
+def together(accounts: Sequence[ContextAccount]) -> ContextAccount:
+    """Several sessions as one account: their pieces, and sums."""
+    formats = {one.format for one in accounts}
+    blocks = [block for one in accounts for block in one.blocks]
+    needed: dict[str, int] = {}
+    for one in accounts:
+        for name, cost in one.needed.items():
+            needed[name] = needed.get(name, 0) + cost
+    return ContextAccount(
+        id=f"{len(accounts):,} sessions",
+        format=formats.pop() if len(formats) == 1 else None,
+        models=tuple(sorted({model for one in accounts for model in one.models})),
+        sessions=len(accounts),
+        blocks=tuple(sorted(blocks, key=lambda block: (-block.cost, block.session, block.since, block.line or 0))),
+        output=sum(one.output for one in accounts),
+        output_tokens=sum(one.output_tokens for one in accounts),
+        bill=sum(one.bill for one in accounts),
+        requests=sum(one.requests for one in accounts),
+        unpriced=sum(one.unpriced for one in accounts),
+        unmeasured=sum(one.unmeasured for one in accounts),
+        worded=any(one.worded for one in accounts),
+        turns=tuple(turn for one in accounts for turn in one.turns),
+        needed=needed,
+    )
+
+
+def _turn_of(session: str, turn: _OpenTurn) -> ContextTurn:
     after = sum(piece.cost - then for piece, then in zip(turn.pieces, turn.cost_then, strict=True))
     return ContextTurn(
+        session=session,
         first=turn.first,
         last=turn.last,
         requests=turn.requests,

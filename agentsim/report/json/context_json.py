@@ -33,8 +33,8 @@ def _session(account: ContextAccount, top: int | None) -> Document:
     deferred = deferred_definitions(account)
     report, measured = report_tokens(account)
     return {
-        "id": account.session.id,
-        "format": account.session.format,
+        "id": account.id,
+        "format": account.format,
         "worded": account.worded,
         "requests": account.requests,
         "not_priced": account.unpriced,

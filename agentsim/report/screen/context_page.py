@@ -51,6 +51,17 @@ BLOCK_COLUMNS = (
     TableColumn("what", "<", 9, 14),
 )
 
+SESSION_COLUMN = TableColumn("session", "<", 5)
+
+ACCOUNT_COLUMNS = (
+    TableColumn("session", "<", 9, 12),
+    TableColumn("requests", ">", 6),
+    TableColumn("bill", ">", 9),
+    TableColumn("output %", ">", 3),
+    TableColumn("most spent on", "<", 8, 14),
+    TableColumn("%", ">", 8),
+)
+
 MOST_NAMES = 6
 """Tools of one kind that are listed; the others are one line."""
 
@@ -70,25 +81,55 @@ def write_context(paper: Paper, account: ContextAccount, *, top: int = 10) -> No
         paper.line()
         paper.line(("The dearest pieces", Style.STRONG), ", each until it left the context")
         rows = [_block_row(block, account) for block in account.blocks[:top] if block.cost]
-        write_table(paper, BLOCK_COLUMNS, rows)
+        columns = BLOCK_COLUMNS if account.sessions == 1 else (*BLOCK_COLUMNS[:-1], SESSION_COLUMN, BLOCK_COLUMNS[-1])
+        write_table(paper, columns, rows)
         _words(paper, account.blocks[:top])
     _alternatives(paper, account)
 
 
+def write_accounts(paper: Paper, accounts: Sequence[ContextAccount], *, top: int = 10) -> None:
+    """Write the account of one session, or of several together and a line for each, the dearest first."""
+    if len(accounts) == 1:
+        write_context(paper, accounts[0], top=top)
+        return
+    from agentsim.context import together
+
+    write_context(paper, together(accounts), top=top)
+    paper.line()
+    places = figures.places_for([one.bill for one in accounts])
+    rows = []
+    for one in accounts[:top]:
+        most = max(one.groups(by_name=False), key=lambda group: group.cost, default=None)
+        rows.append(
+            [
+                one.id,
+                figures.count(one.requests),
+                figures.money(one.bill, places),
+                figures.per_cent(one.output, one.bill, 1),
+                "" if most is None else TITLES[most.kind],
+                figures.UNKNOWN if most is None else figures.per_cent(most.cost, one.bill, 1),
+            ]
+        )
+    write_table(paper, ACCOUNT_COLUMNS, rows)
+    if len(accounts) > top:
+        paper.paragraph((f"{len(accounts) - top:,} more: --top shows them, --session ID one alone.", Style.FAINT))
+
+
 def _head(paper: Paper, account: ContextAccount) -> None:
-    session = account.session
     places = figures.places_for([account.bill])
     paper.paragraph(
-        (session.id, Style.NAME),
+        (account.id, Style.NAME),
         f" · {figures.plural(account.requests, 'priced request')} · ",
         (figures.money(account.bill, places), Style.STRONG),
         f": input {figures.money(account.input, places)}, output {figures.money(account.output, places)}",
     )
     if account.unpriced:
-        models = sorted({request.model or "unnamed" for request in session.requests})
         paper.paragraph(
             (
-                f"Not priced, and in no sum: {figures.plural(account.unpriced, 'request')} ({', '.join(models)}).",
+                (
+                    f"Not priced, and in no sum: {figures.plural(account.unpriced, 'request')} "
+                    f"({', '.join(account.models)})."
+                ),
                 Style.WARN,
             )
         )
@@ -185,6 +226,7 @@ def _block_row(block: ContextBlock, account: ContextAccount) -> list[Span]:
         figures.count(block.again),
         f"{block.since}–{until}",
         figures.UNKNOWN if block.line is None else f"{block.line}",
+        *([] if account.sessions == 1 else [block.session[:8]]),
         _named(block),
     ]
 
@@ -243,9 +285,10 @@ def _alternatives(paper: Paper, account: ContextAccount) -> None:
     alone = fresh_subagents(account)
     for one in alone[:MOST_TURNS]:
         turn = one.turn
+        of = "" if account.sessions == 1 else f" of {turn.session[:8]}"
         lines.append(
             (
-                f"rows {turn.first}–{turn.last} in a fresh subagent",
+                f"rows {turn.first}–{turn.last}{of} in a fresh subagent",
                 (
                     f"{figures.money(one.saves, places)}: {turn.before:,} tokens stay out of "
                     f"{figures.plural(turn.requests - 1, 'request')}, {turn.work:,} of work do not come back"
@@ -270,5 +313,5 @@ def _alternatives(paper: Paper, account: ContextAccount) -> None:
                 Style.FAINT,
             )
         )
-    if account.session.format == "claude-code":
+    if account.format == "claude-code":
         paper.paragraph(("Claude Code cuts its shell's output by bashOutputMaxChars.", Style.FAINT))

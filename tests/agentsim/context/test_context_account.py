@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentsim.context import ContextAccount, account
+from agentsim.context import ContextAccount, account, together
 from agentsim.context.context_alternatives import cut_results, deferred_definitions, fresh_subagents
 from agentsim.core.additions import Addition, SinceParent
 from agentsim.core.session import Lane, Request, Session, Usage
@@ -24,11 +24,12 @@ FRESH, WRITE, READ, OUTPUT = 3_000_000, 3_750_000, 300_000, 15_000_000
 """Picodollars a token of that model."""
 
 
-def holds(found: ContextAccount) -> None:
-    """The parts are the bill, and no part is below zero."""
+def accounted(given_session: Session, growths: dict[str, SinceParent] | None = None) -> ContextAccount:
+    """The account of a session, of which the parts are the bill, and no part is below zero."""
+    found = account(given_session, growths)
     book = default_book()
     paid = [
-        book.price(r)[0] for r in found.session.requests if r.counted and r.usage is not None and r.usage.total_input
+        book.price(r)[0] for r in given_session.requests if r.counted and r.usage is not None and r.usage.total_input
     ]
     assert found.bill == sum(cost for cost in paid if cost is not None)
     assert found.input + found.output == found.bill
@@ -37,13 +38,14 @@ def holds(found: ContextAccount) -> None:
         assert min(block.tokens, block.rows, block.reads, block.again, block.read, block.written, block.fresh) >= 0
         assert block.reads + block.again <= block.rows
         assert block.left is None or block.left >= block.since
+    return found
 
 
 @pytest.mark.parametrize("name", sorted(BY_MODULE))
 def test_the_parts_are_the_bill_in_every_format(tmp_path: Path, name: str) -> None:
     path = BY_MODULE[name](tmp_path)
     for session in read([str(path if name != "raw_bodies" else tmp_path)], []):
-        holds(account(session))
+        accounted(session)
 
 
 @pytest.mark.parametrize("folder", ["claude-code", "codex", "opencode", "pi", "claude-trace", "openhands-llm-log"])
@@ -51,7 +53,7 @@ def test_the_parts_are_the_bill_in_real_logs(folder: str) -> None:
     if not (DATA / folder).is_dir():
         pytest.skip("no shared data here")
     for session in read([str(DATA / folder)], []):
-        holds(account(session))
+        accounted(session)
 
 
 def session(*requests: Request) -> Session:
@@ -81,7 +83,7 @@ def test_a_piece_is_paid_at_the_price_of_its_place() -> None:
         "r2": SinceParent(additions=(piece("text", 10, replied=True), piece("result", 190, name="Bash"))),
         "r3": SinceParent(additions=(piece("result", 50, name="Read"),)),
     }
-    found = account(
+    found = accounted(
         session(
             request(1, Usage(write_short=1000, fresh=100, read=0, output=10)),
             request(2, Usage(write_short=290, fresh=10, read=1000, output=0), 1),
@@ -89,7 +91,6 @@ def test_a_piece_is_paid_at_the_price_of_its_place() -> None:
         ),
         growths,
     )
-    holds(found)
     by_kind = {(block.kind, block.name): block for block in found.blocks}
     head, bash = by_kind["rest", None], by_kind["result", "Bash"]
     assert (head.tokens, head.written, head.read, head.again) == (1000, 1000 * 2 * WRITE, 1000 * READ, 1)
@@ -105,7 +106,7 @@ def test_a_summary_lets_everything_leave_but_the_head() -> None:
         "r2": SinceParent(additions=(piece("result", 900),)),
         "r3": SinceParent(additions=(piece("summary", 80), piece("user", 20)), anew=True),
     }
-    found = account(
+    found = accounted(
         session(
             request(1, Usage(write_short=500, read=0)),
             request(2, Usage(write_short=900, read=500), 1),
@@ -113,7 +114,6 @@ def test_a_summary_lets_everything_leave_but_the_head() -> None:
         ),
         growths,
     )
-    holds(found)
     assert {(block.kind, block.tokens, block.left) for block in found.blocks} == {
         ("rest", 400, None),
         ("user", 100, 2),
@@ -128,15 +128,16 @@ def test_a_cleared_result_leaves_before_others() -> None:
         "r1": SinceParent(additions=(piece("result", 300, call="old"), piece("result", 300, call="new"))),
         "r2": SinceParent(additions=(piece("user", 10),), cleared=frozenset({"new"})),
     }
-    found = account(session(request(1, Usage(write_short=600)), request(2, Usage(write_short=322, read=0), 1)), growths)
-    holds(found)
+    found = accounted(
+        session(request(1, Usage(write_short=600)), request(2, Usage(write_short=322, read=0), 1)), growths
+    )
     rows = {block.call: block.written // WRITE for block in found.blocks if block.call}
     assert rows == {"old": 600, "new": 312}
 
 
 def test_a_rewind_comes_back_to_what_was_there() -> None:
     growths = {f"r{n}": SinceParent(additions=(piece("user", 100, line=n),)) for n in (1, 2, 3)}
-    found = account(
+    found = accounted(
         session(
             request(1, Usage(write_short=100)),
             request(2, Usage(write_short=100, read=100), 1),
@@ -144,7 +145,6 @@ def test_a_rewind_comes_back_to_what_was_there() -> None:
         ),
         growths,
     )
-    holds(found)
     assert [(b.line, b.left, b.rows) for b in sorted(found.blocks, key=lambda b: b.since)] == [
         (1, None, 3),
         (2, 2, 1),
@@ -172,12 +172,29 @@ def test_the_parts_are_the_bill_whatever_a_log_claims(
         requests.append(request(number, usage, parent if parent < number else None))
         if parent % 3:
             growths[f"r{number}"] = SinceParent(additions=tuple(added), anew=anew)
-    holds(account(session(*requests), growths))
+    accounted(session(*requests), growths)
+
+
+def test_several_sessions_are_the_sum_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from agentsim.cli import main
+
+    one = accounted(session(request(1, Usage(write_short=1000, output=7))))
+    two = accounted(session(request(1, Usage(fresh=300)), request(2, Usage(read=100, fresh=250), 1)))
+    both = together([one, two])
+    assert (both.bill, both.output, both.requests) == (one.bill + two.bill, one.output, 3)
+    assert sum(group.cost for group in both.groups()) + both.output == both.bill
+    for name in ("claude_code", "pi"):
+        (tmp_path / name).mkdir()
+        BY_MODULE[name](tmp_path / name)
+    assert main(["context", str(tmp_path)]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("2 sessions")
+    assert "most spent on" in page
 
 
 def test_results_are_cut_by_their_length() -> None:
     growths = {"r1": SinceParent(additions=(piece("result", 1000, name="Bash", characters=4000),))}
-    found = account(session(request(1, Usage(write_short=1000))), growths)
+    found = accounted(session(request(1, Usage(write_short=1000))), growths)
     cuts = {cut.characters: cut for cut in cut_results(found, (4000, 3999, 1000))}
     assert (cuts[4000].results, cuts[3999].results) == (0, 1)
     assert cuts[1000].shell_saves == cuts[1000].saves == 1000 * WRITE * 3000 // 4000
@@ -186,7 +203,7 @@ def test_results_are_cut_by_their_length() -> None:
 def test_definitions_are_deferred_until_they_are_called() -> None:
     samples = Path(__file__).resolve().parents[3] / "traces" / "samples"
     (trace,) = read([str(samples / "atlas-14.jsonl")], [])
-    found = account(trace)
+    found = accounted(trace)
     deferred = deferred_definitions(found)
     assert deferred is not None
     tools = sum(block.cost for block in found.blocks if block.kind == "tools")
@@ -209,8 +226,7 @@ def test_a_subagent_pays_where_much_stood_before_a_long_turn() -> None:
     from agentsim.core.session import Event
 
     events = tuple(Event(kind="prompt_submitted", time=None, lane="main", before=f"r{n}") for n in (1, 2, 3, 9))
-    found = account(msgspec.structs.replace(asked, events=events), growths)
-    holds(found)
+    found = accounted(msgspec.structs.replace(asked, events=events), growths)
     (best, *_) = fresh_subagents(found)
     assert (best.turn.first, best.turn.last, best.turn.before, best.turn.work) == (3, 8, 91_000, 18_000)
     assert best.stays_out == 5 * (91_000 - best.turn.head) * READ

@@ -79,7 +79,7 @@ class ContextAccount(msgspec.Struct, frozen=True, kw_only=True):
 
     ``unpriced`` requests have no known price and ``unmeasured`` ones no counters: they are in no sum. ``worded``: the
     log's words, or its prompts, tell what the pieces are. ``turns`` are used by the alternatives. ``format`` is
-    ``None`` for sessions of several formats, ``needed`` what each definition of a tool had cost when it was first called.
+    ``None`` for sessions of several formats, ``needed`` what a tool's definition had cost when it was first called.
     """
 
     id: str

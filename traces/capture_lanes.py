@@ -78,6 +78,7 @@ class LaneState:
         self.summarised = False
         self._first_message: tuple[bytes, ...] = ()
         self._blocks: frozenset[bytes] | None = None
+        self._answers: frozenset[bytes] = frozenset()
 
     def remember(self, id: str, call: CapturedCall, prompt: Prompt, purpose: Purpose) -> None:
         """This request is the lane's last now."""
@@ -110,11 +111,22 @@ class LaneState:
         return call.messages > 1 or self.last.call.messages <= 1
 
     def shares_most(self, blocks: frozenset[bytes]) -> bool:
-        """Whether most blocks of the shorter one of two conversations are in the other."""
+        """Whether most blocks of the shorter one of two conversations are in the other: three, or an answer and one."""
         if self._blocks is None:
-            self._blocks = frozenset() if self.last is None else message_blocks(self.last.call.prompt)
-        shared = len(blocks & self._blocks)
-        return shared >= 3 and 2 * shared >= min(len(blocks), len(self._blocks))
+            prompt = None if self.last is None else self.last.call.prompt
+            self._blocks = frozenset() if prompt is None else message_blocks(prompt)
+            self._answers = frozenset() if prompt is None else message_blocks(prompt, "assistant")
+        shared = blocks & self._blocks
+        enough = 2 if not shared.isdisjoint(self._answers) else 3
+        return len(shared) >= enough and 2 * len(shared) >= min(len(blocks), len(self._blocks))
+
+    def began_alike(self, call: CapturedCall, first: tuple[bytes, ...]) -> bool:
+        """Whether a call goes on from the lane's first message, to whose end something was added or of which something
+        was left out."""
+        mine = self._first_message
+        if self.last is None or call.messages <= self.last.call.messages or not mine or not first:
+            return False
+        return mine[: len(first)] == first[: len(mine)] and _same_head(self.last.call.prompt, call.prompt)
 
 
 class LanePlace(msgspec.Struct, frozen=True):
@@ -207,7 +219,7 @@ class LaneFinder:
         recent = [state for state in self._states[: -MOST_COMPARED - 1 : -1] if not state.in_flight_at(call.start)]
         blocks = message_blocks(call.prompt) if recent else frozenset[bytes]()
         for state in recent:
-            if state.shares_most(blocks):
+            if state.shares_most(blocks) or state.began_alike(call, first):
                 return state, False
         told = _opens_with_summary(call)
         for state in recent:
@@ -319,12 +331,15 @@ def _summarises(call: CapturedCall, last: CapturedCall) -> bool:
 
 def _opens_with_summary(call: CapturedCall) -> bool:
     """Whether a conversation begins with words that call themselves a summary, as one does whose history was replaced
-    by a call that the log does not hold."""
+    by a call that the log does not hold. They may stand behind material that stays the same."""
     begin = call.prompt.section_end("system")
-    if call.messages > _MOST_OPENING or begin >= len(call.prompt):
+    if call.messages > _MOST_OPENING:
         return False
-    text = (call.prompt[begin].text or "")[:_OPENING_TEXT].lower()
-    return "summary" in text and any(word in text for word in _BEFORE)
+    for at in range(begin, len(call.prompt)):
+        text = (call.prompt[at].text or "")[:_OPENING_TEXT].lower()
+        if "summary" in text and any(word in text for word in _BEFORE):
+            return True
+    return False
 
 
 def _longer(one: CapturedCall, other: CapturedCall) -> bool:
@@ -362,6 +377,7 @@ def first_message(prompt: Prompt) -> tuple[bytes, ...]:
     return tuple(digests)
 
 
-def message_blocks(prompt: Prompt) -> frozenset[bytes]:
-    """The digests of all blocks of a prompt's messages."""
-    return frozenset(prompt[at].digest for at in range(prompt.section_end("system"), len(prompt)))
+def message_blocks(prompt: Prompt, role: str | None = None) -> frozenset[bytes]:
+    """The digests of all blocks of a prompt's messages, or of those of one role."""
+    blocks = (prompt[at] for at in range(prompt.section_end("system"), len(prompt)))
+    return frozenset(block.digest for block in blocks if role is None or block.role == role)

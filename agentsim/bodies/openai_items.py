@@ -44,6 +44,9 @@ _KINDS = {
 ROLES = ("user", "assistant", "system", "developer", "tool", "function")
 """Who may speak."""
 
+_THOUGHTS = ("reasoning_content", "reasoning", "reasoning_details")
+"""Where messages of chat completions carry earlier thinking back, to servers that show it to the model."""
+
 SPOKEN = frozenset(("function_call", "custom_tool_call", "local_shell_call", "reasoning", "web_search_call"))
 """Items that the assistant says, beside messages of its role."""
 
@@ -121,6 +124,10 @@ def _message_of(value: dict[str, Any], path: str, model: str) -> Item:
     pieces: list[BlockPiece] = []
     is_result = role in ("tool", "function")
     parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+    thought = next((value[name] for name in _THOUGHTS if value.get(name)), None) if role == "assistant" else None
+    if thought is not None:
+        text = thought if isinstance(thought, str) else _encode(thought).decode()
+        pieces.append(piece(section, role, "thinking", text, None, model))
     if content is not None and not isinstance(content, (str, list)):
         raise BodyError(f"{path}.content", "must be a string or an array")
     for index, part in enumerate(parts):

@@ -18,8 +18,9 @@ from agentsim.core.verdict import Divergence, Evidence, Kind, Verdict
 from agentsim.diagnose.automatic_rows import DOUBT, PAUSE, TURN
 from agentsim.diagnose.changed_things import words_of_change
 from agentsim.diagnose.host_change import host_changed
-from agentsim.diagnose.kept_content import LEAST_LOSS, is_replaced, unread_content
+from agentsim.diagnose.kept_content import LEAST_LOSS, is_replaced, summary_words, unread_content
 from agentsim.diagnose.prompt_diff import cause_of, first_difference
+from agentsim.diagnose.read_steps import known_step
 from agentsim.diagnose.relax_causes import LATE_READABLE
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, differing_settings
 from agentsim.diagnose.shared_heads import SharedHeads, head_end
@@ -27,6 +28,9 @@ from agentsim.rules.providers import ProviderRules
 
 ANY_AUTOMATIC = "automatic"
 """The rules for a provider of which none are known."""
+
+_KEEPS_THINKING = {"zai": "thinking.clear_thinking = false", "qwen": "preserve_thinking = true"}
+"""Parameters that have a server show a model the thinking of earlier turns, from the providers' own pages, 2026."""
 
 FRONT_INEXACT = 8
 """Sizes of blocks are estimates: a front may be larger or smaller than they add up to by one part in so many."""
@@ -57,12 +61,14 @@ class _Found:
         *established: str,
         place: Divergence | None = None,
         alternatives: tuple[str, ...] = (),
+        fix: str | None = None,
     ) -> None:
         self.cause = cause
         self.evidence: Evidence = evidence
         self.established = established
         self.place = place
         self.alternatives = alternatives
+        self.fix = fix
 
 
 class AutomaticJudge:
@@ -146,7 +152,7 @@ class AutomaticJudge:
         if common == len(this.prompt) < len(parent.prompt):
             return self._plain(this, parent, "shorter", read, predicted)
         expected = min(_whole(parent.total, rules), this.total)
-        near = rules.quantum + TURN
+        near = _near(this.request, rules)
         if common == len(parent.prompt) and expected - read <= near:
             return self._plain(this, parent, "hit", read, predicted)
         place = first_difference(parent.prompt, this.prompt) if common < len(parent.prompt) else None
@@ -165,6 +171,9 @@ class AutomaticJudge:
             if lost < LEAST_LOSS:
                 return self._plain(this, parent, "hit", read, predicted)
         found = self._cause(this, parent, common, place, read, predicted, rules)
+        told = summary_words(unread, read) if found.cause == "AS131" and place is not None else None
+        if told is not None:
+            found.established, found.fix = (*found.established, told[0]), told[1]
         return self._miss(this, parent, found, read, lost, predicted)
 
     def _miss(self, this: _Known, parent: _Known, found: _Found, read: int, lost: int, predicted: int) -> Verdict:
@@ -183,7 +192,7 @@ class AutomaticJudge:
             prediction="exact" if read == predicted else "wrong",
             lost=lost,
             established=(*found.established, *sentences),
-            fix=fix,
+            fix=found.fix or fix,
             to_check=() if found.evidence == "proved" else ("Whether the same cache key reaches the same machine.",),
             compared_with=parent.request.id,
         )
@@ -192,7 +201,7 @@ class AutomaticJudge:
         self, this: _Known, owner: str | None, read: int, predicted: int, rules: ProviderRules
     ) -> Verdict | None:
         """The loss of a request that begins a conversation: of a front that another one had sent a moment before."""
-        near = max(rules.quantum + TURN, rules.minimum)
+        near = max(_near(this.request, rules), rules.minimum)
         other = None if owner is None else self._by_id.get(owner)
         if other is not None and predicted - read > near and this.now - other.now <= DOUBT * SECOND:
             common = other.prompt.common_length(this.prompt)
@@ -218,7 +227,7 @@ class AutomaticJudge:
     ) -> Verdict | None:
         """The loss of a request that was sent before another one with the same front had begun to answer."""
         front = _whole(beside.prompt.tokens_until(beside.prompt.common_length(this.prompt)), rules)
-        near = rules.quantum + TURN
+        near = _near(this.request, rules)
         if front - read < max(rules.minimum, near) or read > predicted + near:
             return None
         sentence = f"Request {beside.request.id} has the same front of {front:,} tokens, and had not begun to answer."
@@ -238,7 +247,7 @@ class AutomaticJudge:
     ) -> _Found:
         """The cause of a loss, with what it rests on: each hypothesis says what would be read, and what was decides."""
         request, before = this.request, parent.request
-        near = rules.quantum + TURN
+        near = _near(this.request, rules)
         if front is None:
             front = _whole(parent.prompt.tokens_until(common) if place is not None else parent.total, rules)
         # Text in front of an edit within its block was sent before too, and such a cache does not end at blocks.
@@ -283,6 +292,9 @@ class AutomaticJudge:
         if code is not None and read and max(front - read, read - edge) * FRONT_INEXACT <= edge:
             sentence = f"About {edge:,} tokens stand in front of the first difference, as far as sizes are known."
             return _Found(code, "implied", sentence, place=place, alternatives=("AS503",))
+        left_out = _thinking_left_out(this, parent, read, near) if place is None else None
+        if left_out is not None:
+            return left_out
         last = parent.verdict
         if place is None and last is not None and last.kind == "miss" and read > parent.read and last.cause is not None:
             sentence = (
@@ -334,6 +346,30 @@ class AutomaticJudge:
             established=established,
             compared_with=None if parent is None else parent.request.id,
         )
+
+
+def _near(request: Request, rules: ProviderRules) -> int:
+    """How far a read may end from a place and still reach it: a step of the provider's, and what stands around it."""
+    return max(rules.quantum, known_step(request.provider, request.model, request.start)) + TURN
+
+
+def _thinking_left_out(this: _Known, parent: _Known, read: int, near: int) -> _Found | None:
+    """AS402 where the server renders a new turn without the thinking of earlier ones: words of a user came, and the
+    read ends where thinking stands that was sent before."""
+    old, new = parent.prompt, this.prompt
+    came = (new[at] for at in range(len(old), len(new)))
+    if not any(block.kind == "text" and block.role == "user" for block in came):
+        return None
+    ends = [old.tokens_until(at) for at in range(len(old)) if old[at].kind == "thinking"]
+    if not any(abs(end - read) <= near for end in ends):
+        return None
+    sentence = (
+        f"A new turn began, and the read of {read:,} ends where thinking of an earlier turn stands: the server shows "
+        "the model earlier turns without it, so that what stands behind it has to be processed anew."
+    )
+    setting = _KEEPS_THINKING.get(this.request.provider, "the setting that keeps it, where the provider has one")
+    fix = f"Have the thinking of earlier turns kept: {setting}, from the first request on."
+    return _Found("AS402", "implied", sentence, alternatives=("AS503",), fix=fix)
 
 
 def _inside(place: Divergence, parent: _Known) -> int:

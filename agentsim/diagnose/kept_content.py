@@ -107,3 +107,22 @@ def is_replaced(common: int, old: Prompt, new: Prompt, old_total: int, new_total
     known = {block.digest for block in rest}
     came = (new[at] for at in range(common, len(new)))
     return any(block.role != "assistant" and block.kind == "text" and block.digest not in known for block in came)
+
+
+def summary_words(unread: UnreadContent, read: int) -> tuple[str, str] | None:
+    """What a summary cost that took the place of a history, and what would have spared it: text that stays the same,
+    behind the summary or in front of it without an entry at its end. ``None`` where it cost nothing."""
+    if unread.behind >= LEAST_LOSS:
+        sentence = (
+            f"A summary took the place of the history, and {unread.behind:,} tokens stand behind it word for word as "
+            "they were sent before: only their place makes them new. In front of the summary they would have been "
+            f"read, {read + unread.front + unread.behind:,} tokens in all."
+        )
+        return sentence, "Put what stays the same in front of the summary, with a breakpoint at its end."
+    if unread.front >= LEAST_LOSS:
+        sentence = (
+            f"A summary took the place of the history. The {unread.front:,} tokens in front of it that were sent "
+            "before have no entry at their end."
+        )
+        return sentence, "Set a breakpoint at the end of what stays the same, in front of the summary."
+    return None

@@ -13,12 +13,15 @@ import msgspec
 from agentsim.cache.entry_store import CacheEntry
 from agentsim.core.verdict import Divergence
 from agentsim.diagnose.changed_things import words_of_change
-from agentsim.diagnose.kept_content import UnreadContent, is_replaced, unread_content
+from agentsim.diagnose.kept_content import UnreadContent, is_replaced, summary_words, unread_content
 from agentsim.diagnose.prompt_diff import address, cause_of, first_difference
 from agentsim.diagnose.relax_causes import CauseFinder
 from agentsim.diagnose.relax_facts import CacheRead, NamedCause, RequestFacts, Words
 from agentsim.diagnose.relax_words import boundary_sentence
 from agentsim.diagnose.relaxation import Relaxation, Relaxed, find_relaxed
+
+WORTH_A_BREAKPOINT = 8
+"""In front of a summary one part in so many of the prompt, unchanged and without an entry at its end, is told."""
 
 _BLOCKS = {
     "ttl": "its entry had expired",
@@ -86,18 +89,22 @@ class LossFinder:
         summarised = is_replaced(common, old, new, parent.total, seen.total)
         code = "AS131" if summarised else _volatile_end(parent, seen, common) or cause_of(place, old, new)
         blocked = self._causes.blocked(seen, parent)
+        dropped_marker = code == "AS306" and len(new) > common + 1
         everything = (*blocked, Relaxation("ttl"), Relaxation("readability"))
         best = find_relaxed(self._causes.question(seen, 1), tuple(dict.fromkeys(everything)))
         reachable = self._tokens_of(seen, best)
         words.established.append(boundary_sentence(new, common, new.tokens_until(common)))
         unserved = max(0, reachable - reading.tokens)
         named = self._weighed(seen, parent, place, code, blocked, best, unserved, lost, reading, words)
+        if dropped_marker and named.cause == "AS306":
+            named = named._replace(alternatives=("AS123", *named.alternatives))
         sentences, fix = words_of_change(named.place, old, new)
         words.established += sentences
         words.fix = words.fix or fix
         self._say_more(seen, parent, common, unread, best, summarised, reading, words)
         dropped = not unread.later
-        if dropped and not unserved and code not in ("AS306", "AS123"):
+        worth_keeping = summarised and unread.front * WORTH_A_BREAKPOINT >= seen.total
+        if dropped and not unserved and not worth_keeping and code not in ("AS306", "AS123"):
             # What stands in front of the difference and was not read had no entry of its own: that is a rewind.
             marked = common > 0 and any(marker.position + 1 == common for marker in parent.asked.usable)
             if _ends_differ(parent, seen, common) and not marked:
@@ -168,13 +175,10 @@ class LossFinder:
                 f"Of the equal front {unread.front:,} tokens were not read: no entry ends between "
                 f"{address(seen.prompt[best.length - 1])} and the difference."
             )
-        if summarised and unread.behind:
-            words.established.append(
-                f"A summary took the place of the history, and {unread.behind:,} tokens stand behind it word for word "
-                "as they were sent before: only their place makes them new. In front of the summary they would have "
-                f"been read, {unread.front + reading.tokens + unread.behind:,} tokens in all."
-            )
-            words.fix = "Put what stays the same in front of the summary, with a breakpoint at its end."
+        told = summary_words(unread, reading.tokens) if summarised else None
+        if told is not None:
+            words.established.append(told[0])
+            words.fix = told[1]
 
 
 def _agrees(reading: CacheRead) -> bool:
@@ -182,14 +186,17 @@ def _agrees(reading: CacheRead) -> bool:
 
 
 def _volatile_end(parent: RequestFacts, seen: RequestFacts, common: int) -> str | None:
-    """AS306 where both prompts mark a last block of their own, and what stood in front of it is repeated."""
+    """AS306 where the block that carried the last breakpoint is not sent again: it was dropped when the answer came, or
+    both prompts end with a block of their own in that place."""
     old, new = parent.prompt, seen.prompt
-    if common != parent.warm - 1 or old[common].section != "messages" or old[common].role == "assistant":
+    if common != parent.warm - 1 or common >= len(new) or old[common].section != "messages":
         return None
-    ends = seen.asked.breakpoints and seen.asked.breakpoints[-1].position
-    if not seen.asked.breakpoints or not any(marker.position == common for marker in parent.asked.breakpoints):
+    if old[common].role == "assistant" or not any(one.position == common for one in parent.asked.breakpoints):
         return None
+    if len(old) == common + 1 and common and new[common].role == "assistant" and old[common - 1].role != "assistant":
+        return "AS306"
     if len(new) == common + 1 and len(old) == common + 1:
+        ends = seen.asked.breakpoints[-1].position if seen.asked.breakpoints else None
         return "AS306" if ends == common else None
     return None
 

@@ -35,7 +35,10 @@ def steps_of(rows: Sequence[RowFacts], alike: Sequence[RowFacts] = ()) -> ReadSt
         found = _shown([row.read for row in some if row.read])
         if found is not None:
             return found
-    return ReadSteps(_known(rows[0]) if rows else USUAL_STEP)
+    if not rows:
+        return ReadSteps(USUAL_STEP)
+    first = rows[0]
+    return ReadSteps(known_step(first.provider, first.model, first.start, first.harness))
 
 
 def _shown(reads: list[int]) -> ReadSteps | None:
@@ -49,14 +52,14 @@ def _shown(reads: list[int]) -> ReadSteps | None:
     return None
 
 
-def _known(row: RowFacts) -> int:
+def known_step(provider: str, model: str, start: int | None, harness: str | None = None) -> int:
     """The step of a provider, as far as rules or observations tell it."""
-    model = bare_name(row.model).lower()
-    if CODEX in (row.provider, row.harness):
-        return _CODEX_STEP_56 if model.startswith(("gpt-5.6", "gpt-5.7", "gpt-6")) else _CODEX_STEP
-    if model.startswith("gemini"):
+    name = bare_name(model).lower()
+    if CODEX in (provider, harness):
+        return _CODEX_STEP_56 if name.startswith(("gpt-5.6", "gpt-5.7", "gpt-6")) else _CODEX_STEP
+    if name.startswith("gemini"):
         return _GEMINI_STEP
     try:
-        return max(USUAL_STEP, rules_for(row.provider, row.model, row.start).quantum)
+        return max(USUAL_STEP, rules_for(provider, model, start).quantum)
     except ValueError:
         return USUAL_STEP

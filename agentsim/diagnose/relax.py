@@ -430,6 +430,7 @@ class _Judge:
         reading: CacheRead,
         parent: RequestFacts | None,
     ) -> Verdict:
+        expected = min(expected, max(seen.total, reading.tokens))  # no more is lost than was sent again
         verdict = self._plain(seen, reference, "miss", reading, expected=expected)
         lost = max(0, expected - reading.tokens)
         cost, equivalents = _price(seen.request, seen.usage, lost)

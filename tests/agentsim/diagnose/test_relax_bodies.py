@@ -53,7 +53,9 @@ def test_c24_a_context_block_that_moves_on_with_every_turn():
     first = turns(("user", [text(ask), text("ctx 10:01")]))
     second = turns(("user", [text(ask)]), ("assistant", [text(answer)]), ("user", [text(ask + "2"), text("ctx 10:02")]))
     verdict = judge(first, second)[1]
-    assert (verdict.kind, verdict.cause) == ("miss", "AS123")
+    assert (verdict.kind, verdict.cause, verdict.alternatives) == ("miss", "AS306", ("AS123",)), (
+        "the marker stood on it"
+    )
     assert verdict.place is not None
     assert verdict.place.address == "messages[0].content[1]"
     assert verdict.predicted is not None

@@ -165,7 +165,7 @@ def test_requests_that_used_no_cache_are_counted_by_cause_and_what_they_repeat_i
     bodies = [request(f"r{n}", n * 30, prompt(texts(n, 1_000)), lasts=5) for n in (2, 3, 4)]
     text = page(diagnose(session(bodies)), rows="misses")
     assert text.splitlines()[2] == "Nothing was ever cached."
-    assert "not cached: 3 requests; Caching was never switched on (AS305, 3)" in text
+    assert "not cached: 3 requests; No breakpoint was sent (AS305, 3)" in text
     # 2,000 and 3,000 tokens of the second and the third were sent before.
     assert "5,000 of their 9,000 tokens repeat the request before." in text
     marked = [*bodies, request("r5", 200, prompt(texts(5, 1_000), 4), lasts=5)]

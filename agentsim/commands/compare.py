@@ -82,6 +82,7 @@ def command(
     from agentsim.report.progress import ProgressBar
     from agentsim.whatif.cache_bounds import bounds
     from agentsim.whatif.comparison import CannotSimulate, compare, nothing_simulated
+    from agentsim.whatif.model_switches import switches_of
 
     if as_json and as_csv:
         raise Failure("--json and --csv exclude each other", remedy="choose one", code=ExitCode.USAGE)
@@ -104,12 +105,15 @@ def command(
     except CannotSimulate as error:
         comparison = nothing_simulated(error)
     bounded = bounds(sessions) if comparison.left_out else None
+    switches = switches_of(sessions) if not specs else ()
     if as_json:
-        from agentsim.report.json.bounds_json import bounds_document
+        from agentsim.report.json.bounds_json import bounds_document, switch_documents
         from agentsim.report.json.canonical_json import write_document
         from agentsim.report.json.comparison_json import comparison_document
 
-        write_document(sys.stdout, {**comparison_document(comparison), "automatic_caches": bounds_document(bounded)})
+        document = {**comparison_document(comparison), "automatic_caches": bounds_document(bounded)}
+        document["model_switches"] = switch_documents(switches)
+        write_document(sys.stdout, document)
     elif as_csv:
         from agentsim.report.notices import warn
         from agentsim.report.output import write_safe
@@ -121,11 +125,14 @@ def command(
         from agentsim.report.paper import Paper
         from agentsim.report.screen.bounds_page import write_bounds
         from agentsim.report.screen.comparison_page import write_comparison
+        from agentsim.report.screen.switches_page import write_switches
+        from agentsim.whatif.model_switches import rates_needed
 
         paper = Paper.on(sys.stdout)
         write_comparison(paper, comparison)
         if bounded is not None:
             write_bounds(paper, bounded)
+        write_switches(paper, switches, rates_needed(sessions) if not specs else ())
     skips = tell_skips(sessions, problems, strict)
     if skips is not ExitCode.OK:
         return skips
@@ -143,15 +150,24 @@ def _swept(sessions: list[Session], name: str, as_json: bool) -> ExitCode:
         with ProgressBar("comparing") as progress:
             curve = sweep(sessions, name, progress=progress)
     except CannotSimulate as error:
+        from agentsim.report.screen.bounds_page import write_bounds
         from agentsim.report.screen.comparison_page import write_comparison
+        from agentsim.whatif.cache_bounds import bounds
+
+        found = bounds(sessions)
 
         if as_json:
+            from agentsim.report.json.bounds_json import bounds_document
             from agentsim.report.json.canonical_json import write_document
             from agentsim.report.json.comparison_json import comparison_document
 
-            write_document(sys.stdout, comparison_document(nothing_simulated(error)))
+            document = {**comparison_document(nothing_simulated(error)), "automatic_caches": bounds_document(found)}
+            write_document(sys.stdout, document)
         else:
-            write_comparison(Paper.on(sys.stdout), nothing_simulated(error))
+            paper = Paper.on(sys.stdout)
+            write_comparison(paper, nothing_simulated(error))
+            if found is not None:
+                write_bounds(paper, found)
         return ExitCode.FINDINGS
     if as_json:
         from agentsim.report.json.canonical_json import write_document

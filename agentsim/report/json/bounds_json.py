@@ -1,4 +1,4 @@
-"""Bounds for automatic caches, for programs."""
+"""Bounds for automatic caches, and what switches of the model cost, for programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from agentsim.report.figures import exact
 from agentsim.report.json.canonical_json import DOLLAR_DIGITS, Document
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agentsim.whatif.cache_bounds import CacheBounds
+    from agentsim.whatif.model_switches import ModelSwitch
 
 
 def bounds_document(found: CacheBounds | None) -> Document | None:
@@ -35,3 +38,24 @@ def bounds_document(found: CacheBounds | None) -> Document | None:
             for bound in found.bounds
         ],
     }
+
+
+def switch_documents(switches: Iterable[ModelSwitch]) -> list[Document]:
+    """A record for each stretch with another model."""
+    return [
+        {
+            "session": switch.session,
+            "lane": switch.lane,
+            "from": switch.before,
+            "to": switch.after,
+            "first_row": switch.first,
+            "last_row": switch.last,
+            "requests": switch.requests,
+            "went_back": switch.back,
+            "lost_tokens": switch.lost_tokens,
+            "paid": exact(switch.paid, DOLLAR_DIGITS),
+            "staying": exact(switch.staying, DOLLAR_DIGITS),
+            "saved": exact(switch.saved, DOLLAR_DIGITS),
+        }
+        for switch in switches
+    ]

@@ -22,6 +22,18 @@ def reads_to_pay_a_write(card: RateCard, *, hour: bool = False) -> int | None:
     return max(1, (write - card.fresh) // (card.fresh - card.read) + 1)
 
 
+def hit_rate_to_pay(card: RateCard, *, hour: bool = False) -> Fraction | None:
+    """The share of input that must be read, the rest being written, before that costs less than all of it fresh.
+
+    h r + (1 - h) w = f  <=>  h = (w - f) / (w - r). 0 where a write costs no more than fresh input; ``None``: a price
+    is not known, or a read saves nothing.
+    """
+    write = card.write_long if hour else card.write_short
+    if write is None or card.read is None or card.read >= card.fresh:
+        return None
+    return max(Fraction(0), Fraction(write - card.fresh, write - card.read))
+
+
 def refreshes_to_lose(card: RateCard, *, hour: bool = False) -> Fraction | None:
     """How many refreshes cost as much as the rewrite that they avoid: (w - r) / r. ``None``: a price is not known."""
     write = card.write_long if hour else card.write_short

@@ -117,6 +117,11 @@ def held(folder: str) -> Iterator[None]:
         yield
 
 
+def is_sweep(folder: str) -> bool:
+    """Whether a folder is that of a sweep."""
+    return (Path(folder) / _SETTINGS).is_file()
+
+
 def settings_of(folder: str) -> SweepSettings | None:
     """The settings of the sweep in a folder; ``None`` without one.
 

@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from agentsim import __version__
 from agentsim.core.dates import SECOND
 from agentsim.diagnose.cause_registry import CAUSES
 from agentsim.report import figures
 from agentsim.report.screen.fleet_page import dollars, interval
 from agentsim.report.web.charts import Bar, ScatterPoint, bars, columns, curve, safe, scatter
+from agentsim.report.web.page_shell import shell, table, tiles
+from agentsim.report.web.weeks import every_week
 
 if TYPE_CHECKING:
     from agentsim.fleet.fleet_figures import FleetFigures, FleetGroup, PolicyLine
 
 _MOST_BARS = 12
-_MOST_ROWS = 200
-_SHOWN_ROWS = 12
 
 _TABLES = (
     ("version", "Versions of the harness"),
@@ -28,31 +27,6 @@ _TABLES = (
     ("tier", "Lifetimes written with"),
     ("harness", "Harnesses"),
 )
-
-_STYLE = """
-:root{color-scheme:light dark;--ink:#1c2430;--faint:#5d6b7c;--paper:#fbfbf9;--card:#fff;--rule:#e3e5e2;--accent:#2563a8;
---soft:#2563a822;--bad:#b3412e}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--faint:#96a2b2;--paper:#14181e;--card:#1b2129;--rule:#2c343f;
---accent:#6aa9ec;--soft:#6aa9ec26;--bad:#ef8c74}}
-*{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
-main{max-width:860px;margin:0 auto;padding:36px 24px 60px}
-h1{font-size:27px;margin:0}h2{font-size:19px;margin:44px 0 6px}
-p{margin:6px 0 12px;max-width:70ch}.faint,caption{color:var(--faint)}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(180px,1fr));gap:12px;margin:22px 0}
-.tile{background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:12px 16px}
-.tile b{display:block;font-size:24px;line-height:1.35}.tile span{color:var(--faint);font-size:13px}
-figure{margin:10px 0;background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:14px}
-figure{overflow-x:auto}
-svg{max-width:100%;height:auto;display:block;font:12px system-ui,sans-serif}
-.wide{min-width:620px}.bar{fill:var(--accent)}.bad{fill:var(--bad)}.dot{fill:var(--faint)}.name{fill:var(--faint)}.label{fill:var(--ink)}
-.axis{stroke:var(--faint);fill:none}.grid{stroke:var(--rule);fill:none;stroke-dasharray:4 4;stroke-width:1.5}
-.whisker{stroke:var(--ink);fill:none;stroke-width:1.5;paint-order:stroke}.line{stroke:var(--accent);stroke-width:2.5;fill:none}
-.area{fill:var(--soft)}.table{overflow-x:auto}
-table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:14px} th,td{padding:5px
-10px;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}
-th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:11em}th{color:var(--faint);font-weight:600}
-summary{cursor:pointer;color:var(--accent);padding:6px 0}footer{margin-top:48px;color:var(--faint);font-size:13px}
-"""
 
 
 def page(found: FleetFigures, title: str) -> str:
@@ -67,15 +41,7 @@ def page(found: FleetFigures, title: str) -> str:
         _concentration(found),
         *(_dimension(name, found.groups(dimension), found) for dimension, name in _TABLES),
     ]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f"<title>{safe(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(part for part in body if part)
-        + f"\n<footer>agentsim {safe(__version__)}. Sums of money are list prices. Intervals: 95 % of resamples over "
-        "sessions.</footer>\n</main>\n</body>\n</html>\n"
-    )
+    return shell(title, body, "Sums of money are list prices. Intervals: 95 % of resamples over sessions.")
 
 
 def _lead(found: FleetFigures) -> str:
@@ -93,15 +59,14 @@ def _tiles(found: FleetFigures) -> str:
         share = f"{total.lost_cost * 100 / total.cost:.1f} % of the bill"
     spread = "" if found.low is None else f"; {interval(found.low, found.high)}"
     unpriced = f", {total.unpriced:,} not priced" if total.unpriced else ""
-    tiles = [
+    cells = [
         (dollars(total.cost), f"paid for {figures.plural(total.requests or 0, 'request')}{unpriced}"),
         (dollars(total.lost_cost), f"lost to the cache: {share}{spread}"),
         (f"{figures.per_cent(total.read, whole)} %", "of input tokens read from the cache"),
     ]
     if best is not None:
-        tiles.append((dollars(best.saving), f"saved by {best.policy} alone"))
-    cells = "".join(f'<div class="tile"><b>{safe(amount)}</b><span>{safe(what)}</span></div>' for amount, what in tiles)
-    return f'<div class="tiles">{cells}</div>'
+        cells.append((dollars(best.saving), f"saved by {best.policy} alone"))
+    return tiles(cells)
 
 
 def _causes(found: FleetFigures) -> str:
@@ -116,9 +81,9 @@ def _causes(found: FleetFigures) -> str:
         ]
         chart = f"<figure>{bars(found_bars, 'Loss by cause')}</figure>\n"
     rows = [[_titled(g.name), f"{g.misses:,}", f"{g.lost:,}", dollars(g.lost_cost)] for g in groups]
-    table = _table(["cause", "misses", "tokens lost", "lost"], rows)
+    losses = table(["cause", "misses", "tokens lost", "lost"], rows)
     note = '<p class="faint">agentsim explain CODE tells what a cause means, how to confirm it and how to mend it.</p>'
-    return f"<h2>Why caches were lost</h2>\n{note}\n{chart}{table}"
+    return f"<h2>Why caches were lost</h2>\n{note}\n{chart}{losses}"
 
 
 def _titled(code: str) -> str:
@@ -156,7 +121,7 @@ def _policies(found: FleetFigures) -> str:
         ]
         for line in ranked
     ]
-    parts.append(_table(["policy", "sessions changed", "cost", "saves", "interval", "time"], rows))
+    parts.append(table(["policy", "sessions changed", "cost", "saves", "interval", "time"], rows))
     return "\n".join(parts)
 
 
@@ -193,9 +158,13 @@ def _weeks(found: FleetFigures) -> str:
         return ""
     chart = ""
     if any(group.lost_cost is not None for group in groups):
-        found_bars = [Bar(g.name, float(g.lost_cost or 0), dollars(g.lost_cost)) for g in groups]
+        lost = {group.name: group.lost_cost for group in groups}
+        found_bars = [
+            Bar(week, float(lost.get(week) or 0), dollars(lost[week]) if week in lost else "")
+            for week in every_week(groups[0].name, groups[-1].name)
+        ]
         chart = f"<figure>{columns(found_bars, 'Loss by week')}</figure>\n"
-    return f"<h2>Lost, by week</h2>\n{chart}{_table(_HEADS, _rows(groups))}"
+    return f"<h2>Lost, by week</h2>\n{chart}{table(_HEADS, _rows(groups))}"
 
 
 def _concentration(found: FleetFigures) -> str:
@@ -213,7 +182,7 @@ def _concentration(found: FleetFigures) -> str:
 def _dimension(title: str, groups: Sequence[FleetGroup], found: FleetFigures) -> str:
     if len(groups) < 2:
         return ""
-    return f"<h2>{safe(title)}</h2>\n{_table(_HEADS, _rows(groups))}"
+    return f"<h2>{safe(title)}</h2>\n{table(_HEADS, _rows(groups))}"
 
 
 _HEADS = ["", "requests", "hit rate", "cost", "misses", "lost", "of its bill"]
@@ -238,21 +207,3 @@ def _share(group: FleetGroup) -> str:
     if not group.cost or group.lost_cost is None:
         return figures.UNKNOWN
     return f"{group.lost_cost * 100 / group.cost:.1f} %"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f'<th scope="col">{safe(name)}</th>' for name in heads)
-
-    def lines(part: Sequence[Sequence[str]]) -> str:
-        return "\n".join("<tr>" + "".join(f"<td>{safe(cell)}</td>" for cell in row) + "</tr>" for row in part)
-
-    def whole(part: Sequence[Sequence[str]]) -> str:
-        return f'<div class="table"><table><thead><tr>{head}</tr></thead>\n<tbody>{lines(part)}</tbody></table></div>'
-
-    text = whole(rows[:_SHOWN_ROWS])
-    rest = rows[_SHOWN_ROWS:_MOST_ROWS]
-    if rest:
-        text += f"\n<details><summary>{len(rest):,} more</summary>{whole(rest)}</details>"
-    if len(rows) > _MOST_ROWS:
-        text += f'\n<p class="faint">and {len(rows) - _MOST_ROWS:,} more: --csv and --json list them all</p>'
-    return text

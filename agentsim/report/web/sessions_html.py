@@ -1,0 +1,206 @@
+"""What one person's sessions cost and lost, and what to do about it, as one web page to hand around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agentsim.diagnose.cause_registry import CAUSES
+from agentsim.diagnose.harness_settings import known_harness, settings_for
+from agentsim.report import figures
+from agentsim.report.screen.advice_page import proof, saved
+from agentsim.report.web.charts import Bar, bars, columns, safe
+from agentsim.report.web.page_shell import shell, table, tiles
+from agentsim.report.web.weeks import MOST_DAYS, every_day
+from agentsim.traces.session_names import look_up
+
+if TYPE_CHECKING:
+    from agentsim.fleet.summary import Summary
+    from agentsim.fleet.summary.grouped import GroupedSummary
+    from agentsim.fleet.summary.worth_setting import SettingAdvice
+
+_MOST_BARS = 12
+_NOTE = "Sums of money are list prices. Days are in UTC; each request stands on the day it was answered."
+
+
+def page(
+    summary: Summary,
+    days: GroupedSummary,
+    advice: SettingAdvice,
+    title: str,
+    paths: Sequence[str],
+    *,
+    content: bool = False,
+) -> str:
+    """The whole page. ``days`` is the same by day; words of conversations stand in it only with ``content``."""
+    body = [
+        f"<h1>{safe(title)}</h1>",
+        _lead(summary),
+        _tiles(summary),
+        _advice(advice, paths),
+        _causes(summary),
+        _time(days),
+        _sessions(summary, content),
+        _misses(summary),
+        _unpriced(summary),
+    ]
+    return shell(title, body, _NOTE)
+
+
+def _lead(summary: Summary) -> str:
+    first, last = figures.day(summary.first_time), figures.day(summary.last_time)
+    when = "" if summary.first_time is None else f", {first}" + (f" to {last}" if last != first else "")
+    formats = ", ".join(line.format for line in summary.formats)
+    text = f"{figures.plural(summary.sessions, 'session')} ({formats}){when}"
+    return f'<p class="faint">{safe(text)}</p>'
+
+
+def _tiles(summary: Summary) -> str:
+    unpriced = sum(count for _, count in summary.unpriced)
+    more = f", {unpriced:,} of them without a price" if unpriced else ""
+    share = figures.plural(sum(loss.count for loss in summary.losses), "miss", "misses")
+    if summary.cost and summary.lost_cost is not None:
+        share = f"{figures.per_cent(summary.lost_cost, summary.cost, 1)} % of the bill, {share}"
+    rate = f"{figures.per_cent(summary.hit_read, summary.hit_total, 1)} %" if summary.hit_total else figures.UNKNOWN
+    return tiles(
+        [
+            (figures.money(summary.cost), f"paid for {figures.plural(summary.requests, 'request')}{more}"),
+            (figures.money(summary.lost_cost), f"lost to the cache: {share}"),
+            (rate, "of input tokens read from the cache"),
+        ]
+    )
+
+
+def _advice(advice: SettingAdvice, paths: Sequence[str]) -> str:
+    if not advice.lines:
+        text = "No setting that is known would have saved anything over these sessions."
+        if not advice.simulated:
+            text = "No session can be simulated well enough to name a saving."
+        return f"<h2>What to set</h2>\n<p>{text}</p>"
+    items = []
+    for line in advice.lines:
+        known = known_harness(line.harness)
+        name = known.title if known is not None else line.harness
+        items.append(
+            f"<li><b>{safe(name)}</b>: {safe(line.setting.words)}<br>{safe(saved(line))}<br>"
+            f"<code>{safe(proof(line, paths))}</code></li>"
+        )
+    return f"<h2>What to set</h2>\n<ol>{''.join(items)}</ol>"
+
+
+def _causes(summary: Summary) -> str:
+    if not summary.losses:
+        return "<h2>Why caches were lost</h2>\n<p>No request lost its cache.</p>"
+    chart = ""
+    if summary.lost_cost:
+        found = [
+            Bar(_titled(loss.cause), loss.cost / 1e12, figures.money(loss.cost)) for loss in summary.losses[:_MOST_BARS]
+        ]
+        chart = f"<figure>{bars(found, 'Loss by cause')}</figure>\n"
+    harnesses = [known.name for line in summary.formats if (known := known_harness(line.format)) is not None]
+    parts = [_explained(loss.cause, harnesses) for loss in summary.losses]
+    return f"<h2>Why caches were lost</h2>\n{chart}" + "\n".join(part for part in parts if part)
+
+
+def _explained(code: str, harnesses: Sequence[str]) -> str:
+    """What a cause means and what to do about it, folded away; with the settings of the harnesses that are here."""
+    cause = CAUSES.get(code)
+    if cause is None:
+        return ""
+    settings = [
+        f"<li><b>{safe(known.title)}</b>: {safe(one.words)}</li>"
+        for name in harnesses
+        if (known := known_harness(name)) is not None
+        for one in settings_for(name, cause=code)
+    ]
+    listed = f"<ul>{''.join(settings)}</ul>" if settings else ""
+    return (
+        f"<details><summary>{safe(_titled(code))}</summary><p>{safe(cause.meaning)}</p>"
+        f"<p><b>To confirm.</b> {safe(cause.how_to_confirm)}</p><p><b>Fix.</b> {safe(cause.fix)}</p>{listed}</details>"
+    )
+
+
+def _titled(code: str) -> str:
+    known = CAUSES.get(code)
+    return code if known is None else f"{code} {known.title}"
+
+
+def _time(days: GroupedSummary) -> str:
+    """Lost, day by day or week by week. A day without requests stays empty."""
+    dated = {group.name: group for group in days.groups if group.name is not None}
+    if len(dated) < 2:
+        return ""
+    names = sorted(dated)
+    lost: dict[str, int] = {}
+    for name, group in dated.items():
+        lost[name] = group.lost_cost or 0
+    axis = every_day(names[0], names[-1])
+    unit = "day"
+    if len(axis) > MOST_DAYS:
+        unit = "week"
+        starts = every_day(names[0], names[-1], 7)
+        sums = dict.fromkeys(starts, 0)
+        for name, amount in lost.items():
+            sums[max(start for start in starts if start <= name)] += amount
+        axis, lost = starts, sums
+    found = [Bar(day, lost.get(day, 0) / 1e12, figures.money(lost[day]) if lost.get(day) else "") for day in axis]
+    chart = f"<figure>{columns(found, f'Loss by {unit}')}</figure>\n" if any(lost.values()) else ""
+    rows = [
+        [
+            name,
+            figures.count(group.requests),
+            f"{figures.per_cent(group.read, group.input, 1)} %" if group.input else figures.UNKNOWN,
+            figures.money(group.cost),
+            figures.count(group.misses),
+            figures.money(group.lost_cost),
+        ]
+        for name, group in sorted(dated.items(), reverse=True)
+    ]
+    return f"<h2>Lost, by {unit}</h2>\n{chart}{table(['day', 'requests', 'hit rate', 'cost', 'misses', 'lost'], rows)}"
+
+
+def _sessions(summary: Summary, content: bool) -> str:
+    lines = [line for line in summary.worst_sessions if line.misses]
+    if not lines:
+        return ""
+    rows = []
+    for line in lines:
+        names = look_up(line.files, line.session)
+        words = names.title or names.first_words if content else None
+        name = " · ".join(part for part in (names.place or line.project, line.session, words) if part)
+        rows.append(
+            [
+                name,
+                figures.count(line.requests),
+                f"{figures.per_cent(line.hit_read, line.hit_total, 1)} %" if line.hit_total else figures.UNKNOWN,
+                figures.money(line.cost),
+                figures.count(line.misses),
+                figures.money(line.lost_cost),
+            ]
+        )
+    return "<h2>Sessions that lost most</h2>\n" + table(
+        ["session", "requests", "hit rate", "cost", "misses", "lost"], rows
+    )
+
+
+def _misses(summary: Summary) -> str:
+    if not summary.worst_misses:
+        return ""
+    rows = [
+        [
+            _titled(miss.cause),
+            figures.moment(miss.time),
+            figures.count(miss.lost),
+            figures.money(miss.lost_cost),
+            f"{miss.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{miss.line}" if miss.file else figures.UNKNOWN,
+        ]
+        for miss in summary.worst_misses
+    ]
+    return "<h2>Most expensive misses</h2>\n" + table(["cause", "when", "tokens lost", "lost", "line of the log"], rows)
+
+
+def _unpriced(summary: Summary) -> str:
+    if not summary.unpriced:
+        return ""
+    models = ", ".join(f"{model} ({count:,})" for model, count in summary.unpriced)
+    return f'<p class="faint">Without a price, and in no sum: {safe(models)}</p>'

@@ -44,7 +44,7 @@ def judge_automatic(
         return Verdict(request=row.id, kind="unreported", cause="AS910", evidence="implied")
     if parent is None or not parent.measured:
         return Verdict(request=row.id, kind="first")
-    expected = min(parent.total, row.total)
+    expected = min(parent.warm, row.total)
     predicted = row.steps.whole(expected)
     missing = expected - row.read
     if "compaction" in row.events:

@@ -150,26 +150,35 @@ def _by_the_provider(
     established.append(f"The provider compared the two requests and says: {reason.replace('_', ' ')}.")
     shown = [one for one in standing if one.standing == "sufficient" or one.weight >= SHOWN]
     finer = next((one for one in shown if one.code in fits), None)
-    code, evidence = answer, "provider"
+    code = answer
+    evidence: Evidence = "provider"
     if finer is not None:
         _tell(finer, established, to_check)
-        code, evidence = finer.code, "provider" if finer.code == answer else "implied"
+        code = finer.code
+        if code != answer:
+            evidence = "implied" if finer.standing == "sufficient" else "likely"
     if case.row.diagnosis.missed_tokens is not None:
         established.append(f"By its estimate {case.row.diagnosis.missed_tokens:,} tokens follow the first difference.")
     to_check.append("Which block it was: the log does not hold that part of the request; record full bodies to see it.")
     for one in sufficient:
         if one.code != code and one.sentence:
             established.append(one.sentence)
-    return Elimination(code, evidence, _others(code, shown), established, to_check)  # type: ignore[arg-type]
+    return Elimination(code, evidence, _others(code, shown), established, to_check)
 
 
 def _forgotten(
     case: RowCase, fits: frozenset[str], standing: list[Hypothesis], established: list[str], to_check: list[str]
 ) -> Elimination:
+    """Where the provider no longer knew the previous request: an expiry, unless the log shows something else."""
     established.append("The provider no longer knew the previous request.")
+    shown = [one for one in standing if one.standing == "sufficient"]
     expired = next((one for one in standing if one.code in fits), None)
-    if expired is not None:
-        return Elimination(expired.code, "provider", (), established, to_check)
+    if expired is not None and (expired.standing != "open" or not shown):
+        return Elimination(expired.code, "provider", _others(expired.code, shown), established, to_check)
+    if shown:
+        _tell(shown[0], established, to_check)
+        also = [*shown, expired] if expired is not None else shown
+        return Elimination(shown[0].code, "implied", _others(shown[0].code, also), established, to_check)
     to_check.append("Why the provider lost its record within the entry's lifetime.")
     code = ALL_LOST if case.reach.place == "nothing" else BODY_LOST
     return Elimination(code, "provider", ("AS503",), established, to_check)

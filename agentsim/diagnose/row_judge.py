@@ -198,7 +198,7 @@ def _shorter(
     if "compaction" in row.events:
         return quiet("compaction", "The history was replaced by a summary, on purpose.", cause="AS140")
     said = memory.smallest_total is None or row.read >= memory.smallest_total
-    if row.total < parent.warm and said and row.total - row.read <= min(TAIL, row.total // SHARE):
+    if missing <= 0 or (row.total < parent.warm and said and row.total - row.read <= min(TAIL, row.total // SHARE)):
         gone = parent.warm - row.read
         if logged_end is not None:
             return quiet("shorter", f"A rewind to the end of request {logged_end}: all of the shorter prompt was read.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agentsim.diagnose.cause_registry import CAUSES
+from agentsim.fleet.open_regressions import words_of
 from agentsim.fleet.regression_watch import LEAST_SESSIONS
 from agentsim.report import figures
 from agentsim.report.paper import Paper, Span, Style
@@ -12,6 +13,9 @@ from agentsim.report.screen.fleet_page import dollars
 from agentsim.report.table import TableColumn, write_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentsim.fleet.open_regressions import OpenState
     from agentsim.fleet.regression_watch import GroupChange, Watch
 
 COLUMNS = (
@@ -24,19 +28,21 @@ COLUMNS = (
 )
 
 
-def write_watch(paper: Paper, seen: Watch) -> None:
-    """Write what changed, the dearest first, and the causes that grew."""
+def write_watch(paper: Paper, seen: Watch, states: Sequence[OpenState] = ()) -> None:
+    """Write what changed, the dearest first, and the causes that grew; ``states`` are regressions found before."""
     paper.paragraph((f"{seen.first} – {seen.last}", Style.STRONG), f" against {seen.before_first} – {seen.before_last}")
     paper.line()
     flagged = [change for change in seen.changes if change.flag is not None]
     for change in flagged:
         _story(paper, change)
+    for state in states:
+        _open(paper, state)
     if not seen.changes:
         text = f"Too few sessions to tell anything: {LEAST_SESSIONS} are needed in the last period, and before it."
         paper.paragraph(text)
         return
     if not flagged:
-        paper.line("Nothing changed beyond noise.")
+        paper.line("Nothing else changed beyond noise." if states else "Nothing changed beyond noise.")
     paper.line()
     paper.line(("Lost shares of input tokens", Style.STRONG))
     write_table(paper, COLUMNS, [_row(change) for change in seen.changes], indent=2)
@@ -47,7 +53,7 @@ def write_watch(paper: Paper, seen: Watch) -> None:
 
 def title(change: GroupChange) -> str:
     """What a group is called: ``version 2.1.240``, or ``everything``."""
-    return "everything" if change.dimension == "all" else f"{change.dimension} {change.name}"
+    return words_of(change.dimension, change.name)
 
 
 def _story(paper: Paper, change: GroupChange) -> None:
@@ -59,6 +65,10 @@ def _story(paper: Paper, change: GroupChange) -> None:
     if worse and change.excess is not None:
         text += f", {dollars(change.excess)} more than before"
     paper.paragraph((f"{change.flag} ", style), (title(change), Style.STRONG), text)
+    if change.onset is not None:
+        found = change.onset
+        around = "" if found.first == found.last else f" (between {found.first} and {found.last}, 90 %)"
+        paper.paragraph(f"since {found.day}{around}", first=["    "], rest=["      "])
     for growth in change.causes[:3]:
         known = CAUSES.get(growth.cause)
         name = growth.cause if known is None else f"{growth.cause} {known.title}"
@@ -66,6 +76,22 @@ def _story(paper: Paper, change: GroupChange) -> None:
         paper.paragraph(
             f"{name}: {share(growth.before)} → {share(growth.last)}{spent}", first=["    "], rest=["      "]
         )
+
+
+def _open(paper: Paper, state: OpenState) -> None:
+    found = state.regression
+    name = words_of(*found.key)
+    since = f"found {found.found} against {found.before_first} – {found.before_last}"
+    if state.state == "silent":
+        paper.paragraph(("open ", Style.WARN), (name, Style.STRONG), f": {since}; too few sessions now to tell")
+        return
+    assert state.change is not None
+    shares = f"{share(state.change.before)} → {share(state.change.last)} of input lost"
+    if state.state == "gone":
+        paper.paragraph(("gone ", Style.GOOD), (name, Style.STRONG), f": {since}; {shares}")
+        return
+    paper.paragraph(("still worse ", Style.BAD), (name, Style.STRONG), f": {shares}, {since}")
+    paper.paragraph(f"--acknowledge '{name}' makes it the usual.", first=["    "], rest=["      "])
 
 
 def _row(change: GroupChange) -> list[Span]:

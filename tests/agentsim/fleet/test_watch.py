@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from tests.agentsim.fleet.logs import log
 pytest.importorskip("pyarrow", reason="the extra 'sweep' is not installed")
 pytest.importorskip("distributed", reason="the extra 'sweep' is not installed")
 
-from agentsim.fleet.regression_watch import Watch, watch
+from agentsim.fleet.regression_watch import Reference, Watch, watch
 from agentsim.fleet.sweep import sweep
 from agentsim.fleet.sweep_folder import SweepSettings
 
@@ -110,6 +110,65 @@ def test_text_json_and_gauges(regression: str, tmp_path: Path, capsys: pytest.Ca
     assert samples['agentsim_regression{dimension="version",name="claude-code 2.1.200"}'] == "0"
     for line in gauges.read_text().splitlines():
         assert re.fullmatch(r'# (HELP|TYPE) \w+ .+|\w+\{dimension="\w+",name="[^"\n]*"\} -?[0-9.e+-]+', line), line
+
+
+@pytest.fixture(scope="module")
+def months(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Ten weeks; from the sixth on every session loses every other call."""
+    plan = [[("2.1.200", 2 if week >= 5 else 11 if number % 2 else 6) for number in range(7)] for week in range(10)]
+    return weeks(tmp_path_factory.mktemp("months"), plan)
+
+
+def end_of(week: int) -> str:
+    """The last day of a week of the plan."""
+    return (date(1970, 1, 1) + timedelta(days=FIRST_DAY + 7 * week + 6)).isoformat()
+
+
+FIRST_DAY = 0
+"""The day on which logs begin, as a number; read from the first sweep."""
+
+
+def test_a_regression_is_told_until_it_is_acknowledged(months: str, capsys: pytest.CaptureFixture[str]) -> None:
+    global FIRST_DAY
+    last = watch(months).last
+    FIRST_DAY = (last - date(1970, 1, 1)).days - 69
+
+    def run(week: int, *more: str) -> tuple[int, str]:
+        code = main(["fleet", "watch", months, "--until", end_of(week), "--by", "model", *more])
+        return code, capsys.readouterr().out
+
+    assert run(4)[0] == ExitCode.OK, "nothing yet"
+    code, page = run(5)
+    assert code == ExitCode.FINDINGS
+    assert "worse everything" in page
+    begun = (date.fromisoformat(end_of(5)) - timedelta(days=6)).isoformat()
+    assert re.search(rf"since {begun}\b", page), page
+    code, page = run(9)
+    assert "\nworse" not in page, "the four weeks before are like the last"
+    assert code == ExitCode.FINDINGS
+    assert "still worse everything" in page
+    code, page = run(9, "--acknowledge", "everything", "--acknowledge", "model claude-opus-4-8")
+    assert code == ExitCode.OK
+    assert run(9)[0] == ExitCode.OK, "it is the usual from now on"
+    assert run(9, "--acknowledge", "everything")[0] == ExitCode.USAGE, "there is no such regression any more"
+
+
+def test_a_reference_of_ones_own(months: str, regression: str, capsys: pytest.CaptureFixture[str]) -> None:
+    good = watch(months, periods=9).before_first
+    days = f"{good.isoformat()}..{(good + timedelta(days=27)).isoformat()}"
+    assert main(["fleet", "watch", months, "--against", days, "--json"]) == ExitCode.FINDINGS
+    found = json.loads(capsys.readouterr().out)
+    assert found["before"] == days.split("..")
+    assert {change["flag"] for change in found["changes"] if change["dimension"] == "all"} == {"worse"}
+    seen = watch(regression, against=Reference(version="2.1.200"))
+    assert by_name(seen)["version claude-code 2.1.300"] == "worse"
+    others = by_name(watch(regression, against=Reference(others=True)))
+    assert others["version claude-code 2.1.300"] == "worse"
+    assert others["version claude-code 2.1.200"] == "better"
+    assert "all" not in others
+    for wrong in ("yesterday", "version=", "2026-02-01..2026-01-01"):
+        assert main(["fleet", "watch", months, "--against", wrong]) == ExitCode.USAGE
+    assert main(["fleet", "watch", months, "--against", "version=9.9.9"]) == ExitCode.UNREADABLE
 
 
 def test_nothing_to_compare_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

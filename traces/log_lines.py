@@ -82,6 +82,15 @@ def open_log(path: str) -> IO[bytes]:
     return cast(IO[bytes], Unpacked(file) if start.startswith(GZIP) else UnpackedZstd(file))
 
 
+def read_at_most(file: IO[bytes], size: int) -> bytes:
+    """The file to its end, or so many bytes of it: one call of a packed one may return less than was asked for."""
+    parts: list[bytes] = []
+    while size > 0 and (data := file.read(size)):
+        parts.append(data)
+        size -= len(data)
+    return b"".join(parts)
+
+
 def is_packed(path: str) -> bool:
     """Whether a regular file is packed, with gzip or zstd. Raises OSError when it cannot be read."""
     with open(open_regular(path), "rb", buffering=0) as file:

@@ -28,6 +28,11 @@ NO_LOGS = frozenset({"journal.jsonl"})
 MAX_DEPTH = 64
 
 
+def without_packing(path: str) -> str:
+    """The path without the end of a packing."""
+    return path.removesuffix(".gz").removesuffix(".zst")
+
+
 class FoundFile(NamedTuple):
     """A file, and whether it was named or lay in a folder."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given, settings
 
 from agentsim.core.session import Problem
@@ -17,6 +19,7 @@ from agentsim.traces.readers import mooncake
 from tests.traces.captures import jsonl
 from tests.traces.codex.rollouts import three_calls
 from tests.traces.damage import damaged, damages
+from tests.traces.format_samples import BY_MODULE
 from tests.traces.log_checks import sound
 
 SAMPLES = Path(__file__).resolve().parents[2] / "traces" / "samples"
@@ -97,3 +100,30 @@ def test_damage(tmp_path, damage):
         told = str(error)
     # Bits that no longer look packed are text of no known format; all else is told in plain words.
     assert not told or "damaged" in told or "known format" in told or str(path) in told
+
+
+@pytest.mark.parametrize("end", [".gz", ".zst"])
+@pytest.mark.parametrize("module", sorted(BY_MODULE))
+def test_every_format_reads_the_same_packed(module: str, end: str, tmp_path: Path) -> None:
+    """In a folder, too, where the name decides whether a file is looked at. Databases and zip files are no text."""
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    plain.mkdir()
+    BY_MODULE[module](plain)
+    if any(path.suffix in (".db", ".eval") for path in plain.rglob("*")):
+        pytest.skip("no text")
+    pack = gzip.compress if end == ".gz" else zstandard.ZstdCompressor().compress
+    for path in plain.rglob("*"):
+        if path.is_file():
+            target = packed / path.relative_to(plain).with_name(path.name + end)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(pack(path.read_bytes()))
+            shutil.copystat(path, target)
+
+    def told(folder: Path) -> list[object]:
+        return sorted(
+            str((session.format, request.model, request.usage, request.start, request.end, request.purpose))
+            for session in read([str(folder)], [])
+            for request in session.requests
+        )
+
+    assert told(packed) == told(plain) != []

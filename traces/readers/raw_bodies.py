@@ -25,7 +25,8 @@ from agentsim.core.strict_decoding import BadRow, decode
 from agentsim.traces.capture_files import read_captures
 from agentsim.traces.exchanges import Exchange
 from agentsim.traces.hostile_records import Tally, tell_or_raise
-from agentsim.traces.log_lines import MAX_LINE_BYTES, open_regular
+from agentsim.traces.log_lines import MAX_LINE_BYTES, open_log, read_at_most
+from agentsim.traces.log_walk import without_packing
 
 NAME = "raw-bodies"
 DESCRIPTION = "a folder of <uuid>.request.json and <id>.response.json (OTEL_LOG_RAW_API_BODIES=file:DIR)"
@@ -90,7 +91,7 @@ _blocks = msgspec.json.Decoder(list[_Block])
 def detect(head: bytes, path: str) -> bool:
     """Whether this is a body file: by its name, because its content is any JSON body."""
     start = head.lstrip()[:1]
-    return start == b"{" and path.endswith((REQUEST_END, RESPONSE_END))
+    return start == b"{" and without_packing(path).endswith((REQUEST_END, RESPONSE_END))
 
 
 def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
@@ -116,7 +117,7 @@ def _by_folder(paths: Iterable[str], problems: list[Problem] | None) -> list[tup
             if os.path.isdir(path):
                 files = [os.path.join(path, name) for name in os.listdir(path)]
                 folders.setdefault(path, []).extend(
-                    file for file in files if file.endswith((REQUEST_END, RESPONSE_END))
+                    file for file in files if without_packing(file).endswith((REQUEST_END, RESPONSE_END))
                 )
             else:
                 folders.setdefault(os.path.dirname(path) or ".", []).append(path)
@@ -129,7 +130,7 @@ def _paired(files: Sequence[str], tally: Tally) -> Iterator[Exchange]:
     asks: list[_Ask] = []
     answers: list[_Answer] = []
     for path in files:
-        is_request = path.endswith(REQUEST_END)
+        is_request = without_packing(path).endswith(REQUEST_END)
         tally.rows += is_request
         try:
             data, time = _content(path)
@@ -164,9 +165,9 @@ def _by_time(file: _Ask | _Answer) -> tuple[int, str]:
 
 
 def _content(path: str) -> tuple[bytes, int]:
-    with open(open_regular(path), "rb") as file:
-        status = os.fstat(file.fileno())
-        data = file.read(MAX_LINE_BYTES + 1)
+    with open_log(path) as file:
+        status = os.stat(path)
+        data = read_at_most(file, MAX_LINE_BYTES + 1)
     if len(data) > MAX_LINE_BYTES:
         raise BadRow("too long")
     try:

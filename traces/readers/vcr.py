@@ -23,7 +23,7 @@ from agentsim.traces.capture_files import read_captures
 from agentsim.traces.exchanges import Exchange
 from agentsim.traces.header_fields import told_by
 from agentsim.traces.hostile_records import Tally, TraceError
-from agentsim.traces.log_lines import open_regular
+from agentsim.traces.log_lines import open_log, read_at_most
 from agentsim.traces.session_assembly import stem
 
 NAME = "vcr-cassette"
@@ -59,8 +59,8 @@ def _interactions(path: str) -> list[Any]:
         yaml = import_module("yaml")
     except ImportError:
         raise TraceError(path, "YAML cannot be read without PyYAML", how_to_install("vcr")) from None
-    with open(open_regular(path), "rb") as file:
-        data = file.read(MAX_BYTES + 1)
+    with open_log(path) as file:
+        data = read_at_most(file, MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise TraceError(path, f"larger than {MAX_BYTES // 2**20} MiB", "split the cassette")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

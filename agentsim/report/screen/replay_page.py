@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 from agentsim.core.session import Event, Request, Row, Session
@@ -30,6 +31,9 @@ FAILURES = frozenset({"api_error", "interrupted"})
 
 PLAIN_KINDS = frozenset({"first", "hit", "extended"})
 """Rows that need no story: their line says it all."""
+
+SERVING = frozenset({"mooncake", "weka-kv-trace", "dynamo", "aiperf", "lmcache-agent-trace"})
+"""Formats that know which prompts share a beginning, and nothing of what a cache did."""
 
 MOST_NAMED = 3
 """Alternatives that are given their names; more of them would hide the verdict."""
@@ -64,6 +68,10 @@ def write_replay(
         )
     paper.line()
     _totals(paper, diagnosis)
+    if session.format in SERVING and session.files:
+        paper.line()
+        text = "A serving trace has no counters of a cache and no prices: agentsim engine capacity "
+        paper.paragraph(f"{text}{quote(session.files[0])} tells how much of it caches of every size would have read.")
 
 
 class _Rows:

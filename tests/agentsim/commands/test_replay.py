@@ -118,3 +118,11 @@ def test_the_worst_miss_of_a_summary_is_a_row_by_its_line(log: str, capsys: pyte
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert (row["id"], row["verdict"]["kind"]) == (miss["request"], "miss")
     assert main(["replay", log, "--line", "999"]) == ExitCode.USAGE
+
+
+def test_a_serving_trace_points_to_what_has_its_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "trace.jsonl"
+    row = {"timestamp": 0, "input_length": 600, "output_length": 9, "hash_ids": [1, 2]}
+    path.write_text(json.dumps(row) + "\n" + json.dumps({**row, "timestamp": 900}) + "\n")
+    assert main(["replay", str(path)]) == ExitCode.OK
+    assert f"agentsim engine capacity {path}" in " ".join(capsys.readouterr().out.split())

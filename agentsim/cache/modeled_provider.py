@@ -57,11 +57,18 @@ class ModeledProvider(PromptCache):
 
     ``rules`` apply to every request; without them each request gets those of its own model and time, under ``profile``.
     ``scope`` separates caches that share nothing (organizations, workspaces). With ``forgets`` it gives up what nobody
-    can read any more: the answers are the same, and what expired cannot be asked for. Deterministic.
+    can read any more: the answers are the same, and what expired cannot be asked for. ``outlives`` is for how many
+    seconds entries of a short and of a long lifetime outlive it. Deterministic.
     """
 
     def __init__(
-        self, rules: ProviderRules | None = None, *, profile: str | None = None, scope: str = "", forgets: bool = False
+        self,
+        rules: ProviderRules | None = None,
+        *,
+        profile: str | None = None,
+        scope: str = "",
+        forgets: bool = False,
+        outlives: tuple[int, int] = (0, 0),
     ) -> None:
         super().__init__()
         self._rules = RulesInForce(rules, self._find_rules)
@@ -69,6 +76,7 @@ class ModeledProvider(PromptCache):
         self._scope = scope
         self._rendering = Rendering()
         self._forgets = forgets
+        self._outlives = outlives
         self._inner = InnerEntries(forgets=forgets)
         self._stores: dict[str, PrefixStore] = {}
         self._known_spaces: dict[tuple[str, str, int, Pairs], Spaces] = {}
@@ -303,7 +311,13 @@ class ModeledProvider(PromptCache):
         rules = rules_for(request.provider, request.model, now, self._profile, marked=marked)
         if rules.matching != "breakpoint":
             raise ValueError(f"the cache of {request.provider} does not match at breakpoints")
-        return rules
+        short, long = self._outlives
+        if not short and not long:
+            return rules
+        return rules.with_(
+            lives_short=(rules.lives_short or rules.ttl_short) + short,
+            lives_long=(rules.lives_long or rules.ttl_long) + long,
+        )
 
     def _spaces(self, request: Request, rules: ProviderRules) -> Spaces:
         key = (request.provider, request.model, id(rules), request.settings)

@@ -14,11 +14,14 @@ class RoutedProvider(CacheBackend):
 
     A request with breakpoints may follow other rules than one without, and one of a later day others than before: what
     was kept by another mechanism is then not found. ``profile`` is used where the rules of a provider have it;
-    ``forgets`` is that of :class:`agentsim.cache.modeled_provider.ModeledProvider`. Deterministic.
+    ``forgets`` and ``outlives`` are those of :class:`agentsim.cache.modeled_provider.ModeledProvider`. Deterministic.
     """
 
-    def __init__(self, *, profile: str | None = None, forgets: bool = False) -> None:
+    def __init__(
+        self, *, profile: str | None = None, forgets: bool = False, outlives: tuple[int, int] = (0, 0)
+    ) -> None:
         self._profile = profile
+        self._outlives = outlives
         self._forgets = forgets
         self._made: dict[tuple[str, ...], CacheBackend] = {}
         self._backends = ByDay(self._find_backend)
@@ -50,11 +53,15 @@ class RoutedProvider(CacheBackend):
         key = (rules.eviction, rules.provider, rules.model) if own else (rules.matching,)
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = backend_for(rules, profile=self._profile, forgets=self._forgets)
+            found = self._made[key] = backend_for(
+                rules, profile=self._profile, forgets=self._forgets, outlives=self._outlives
+            )
         return found
 
 
-def backend_for(rules: ProviderRules, *, profile: str | None = None, forgets: bool = False) -> CacheBackend:
+def backend_for(
+    rules: ProviderRules, *, profile: str | None = None, forgets: bool = False, outlives: tuple[int, int] = (0, 0)
+) -> CacheBackend:
     """A backend of the mechanism that rules ask for. It follows the rules of each request, or those of one engine."""
     if rules.eviction == "slot" or rules.matching == "slot":
         from agentsim.cache.slot_cache import SlotCache
@@ -74,4 +81,4 @@ def backend_for(rules: ProviderRules, *, profile: str | None = None, forgets: bo
         return UnitProvider()
     from agentsim.cache.modeled_provider import ModeledProvider
 
-    return ModeledProvider(profile=profile, forgets=forgets)
+    return ModeledProvider(profile=profile, forgets=forgets, outlives=outlives)

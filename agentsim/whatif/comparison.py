@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from agentsim.core.counts import plural
 from agentsim.core.session import Session
-from agentsim.whatif.comparison_result import Combination, CombinationStep, Comparison, NotTried, Outcome
+from agentsim.whatif.comparison_result import (
+    Combination,
+    CombinationStep,
+    Comparison,
+    NotTried,
+    Outcome,
+)
 from agentsim.whatif.policies import Policy, every_policy, parse
 from agentsim.whatif.policy_simulation import (
     CannotSimulate,
@@ -24,6 +30,7 @@ from agentsim.whatif.policy_simulation import (
     under,
 )
 from agentsim.whatif.reproduction import LEAST_EXPLAINED, Calibration
+from agentsim.whatif.saving_interval import LivedCase, interval_of
 
 Given = Session | str | os.PathLike[str]
 """A session, or the path of a log."""
@@ -163,6 +170,10 @@ def _why_withheld(calibration: Calibration) -> str:
     return f"the rules foretell {share // 10}.{share % 10} % of the reported tokens, less than 90 %"
 
 
+def _sum(lived: Iterable[LivedCase]) -> SimulatedSums:
+    return sum((each.sums for each in lived), SimulatedSums())
+
+
 class _Trial:
     """Tries policies on the same cases."""
 
@@ -183,21 +194,35 @@ class _Trial:
             return NotTried(name=policy.spec, reason=reasons[0] or "")
         if len(self._cases) == 1:
             policy = policy.resolved(self._cases[0].session)
-        sums, changed = self.run([policy])
+        lived = self._lived([policy])
+        sums = _sum(lived)
         if sums.refused > self._recorded.refused:
             refused = sums.refused - self._recorded.refused
             return NotTried(name=policy.spec, reason=f"the provider would refuse {plural(refused, 'request')}")
         saving, equivalents = self.savings(sums)
-        return Outcome(policy=policy, sums=sums, changed=changed, saving=saving, saving_equivalents=equivalents)
+        return Outcome(
+            policy=policy,
+            sums=sums,
+            changed=sum(each.session is not None for each in lived),
+            saving=saving,
+            saving_equivalents=equivalents,
+            interval=None if saving is None else interval_of(lived, saving),
+        )
 
-    def run(self, policies: Sequence[Policy]) -> tuple[SimulatedSums, int]:
-        """The sums over all sessions under these policies, and in how many of them one applied."""
-        sums, changed = SimulatedSums(), 0
+    def run(self, policies: Sequence[Policy]) -> SimulatedSums:
+        """The sums over all sessions under these policies."""
+        return _sum(self._lived(policies))
+
+    def _lived(self, policies: Sequence[Policy]) -> list[LivedCase]:
+        """Each session as it goes under these policies, in the world of the rules."""
+        found = []
         for case in self._cases:
             session, applied = under(case, policies)
-            changed += bool(applied)
-            sums += add_up(simulate(case, session)) if applied else case.sums
-        return sums, changed
+            if applied:
+                found.append(LivedCase(case, session, add_up(simulate(case, session))))
+            else:
+                found.append(LivedCase(case, None, case.sums))
+        return found
 
     def savings(self, sums: SimulatedSums) -> tuple[int | None, int | None]:
         """What sums save in picodollars and micro-tokens; ``None`` where that is withheld or nothing has a price."""
@@ -223,7 +248,7 @@ class _Trial:
             for index, (promise, outcome) in enumerate(promised):
                 if (promise <= 0 and len(promised) > _FEW) or (best is not None and promise <= best[0]):
                     break
-                sums, _ = self.run([*(taken.policy for taken in chosen), outcome.policy])
+                sums = self.run([*(taken.policy for taken in chosen), outcome.policy])
                 added = self.weight(now) - self.weight(sums)
                 promised[index] = (added, outcome)
                 if sums.refused <= self._recorded.refused and added > 0 and (best is None or added > best[0]):
@@ -238,7 +263,7 @@ class _Trial:
         chosen, now = self._looked_back(chosen, now, outcomes)
         before = self._recorded
         for number, outcome in enumerate(chosen, 1):
-            sums = now if number == len(chosen) else self.run([taken.policy for taken in chosen[:number]])[0]
+            sums = now if number == len(chosen) else self.run([taken.policy for taken in chosen[:number]])
             steps.append(self._step(outcome, before, sums))
             before = sums
         saving, equivalents = self.savings(now)
@@ -260,7 +285,7 @@ class _Trial:
                     if not _compatible(o, chosen) and self.weight(o.sums) < self.weight(self._recorded)
                 ]
                 for trial in ([], *([o] for o in rivals[:_FEW])):
-                    sums, _ = self.run([outcome.policy for outcome in (*rest, *trial)])
+                    sums = self.run([outcome.policy for outcome in (*rest, *trial)])
                     if sums.refused <= self._recorded.refused and self.weight(sums) < self.weight(now):
                         chosen, now, improved = [*rest, *trial], sums, True
                         break

@@ -14,6 +14,7 @@ from agentsim.core.money import dollars
 from agentsim.whatif.policies import Policy
 from agentsim.whatif.policy_simulation import SimulatedSums
 from agentsim.whatif.reproduction import Calibration
+from agentsim.whatif.saving_interval import SavingInterval
 
 if TYPE_CHECKING:
     import pandas
@@ -31,6 +32,8 @@ FIELDS = (
     "cost",
     "input_equivalents",
     "saving",
+    "saving_low",
+    "saving_high",
     "saving_input_equivalents",
     "not_priced",
     "changes",
@@ -38,13 +41,14 @@ FIELDS = (
 )
 """The fields of a record. Money is in dollars and equivalents in tokens, as exact decimal text."""
 
-EXACT = ("cost", "input_equivalents", "saving", "saving_input_equivalents")
+EXACT = ("cost", "input_equivalents", "saving", "saving_low", "saving_high", "saving_input_equivalents")
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """All sessions under one policy. Savings in picodollars and in micro-tokens; ``None`` where they are withheld.
 
-    ``changed`` is in how many sessions it had something to do; the others count as recorded.
+    ``changed`` is in how many sessions it had something to do; the others count as recorded. ``saving`` is that of the
+    world of the rules, ``interval`` where it lies in worlds that the log allows as well.
     """
 
     policy: Policy
@@ -52,6 +56,21 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     changed: int
     saving: int | None
     saving_equivalents: int | None
+    interval: SavingInterval | None = None
+
+    @property
+    def told(self) -> int | None:
+        """The saving as far as it may be told: ``None`` where it is withheld or its sign is not known."""
+        return self.saving if self._sign_is_known else None
+
+    @property
+    def told_equivalents(self) -> int | None:
+        """The same in micro-tokens of ordinary input."""
+        return self.saving_equivalents if self._sign_is_known else None
+
+    @property
+    def _sign_is_known(self) -> bool:
+        return self.interval is None or self.interval.sign_holds
 
 
 class CombinationStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,8 +139,11 @@ def _records(comparison: Comparison) -> list[dict[str, object]]:
     found = [_record("as recorded", comparison.recorded, 0, nothing, nothing, shown)]
     for outcome in comparison.outcomes:
         record = _record(
-            outcome.policy.spec, outcome.sums, outcome.changed, outcome.saving, outcome.saving_equivalents, shown
+            outcome.policy.spec, outcome.sums, outcome.changed, outcome.told, outcome.told_equivalents, shown
         )
+        if outcome.interval is not None:
+            record["saving_low"] = _exact(dollars(outcome.interval.low))
+            record["saving_high"] = _exact(dollars(outcome.interval.high))
         record["changes"], record["assumes"] = outcome.policy.changes, outcome.policy.assumes
         found.append(record)
     if comparison.combined is not None:
@@ -177,6 +199,8 @@ def _record(
         "cost": _exact(dollars(sums.cost)) if known else None,
         "input_equivalents": _exact(Decimal(sums.equivalents).scaleb(-6)) if known else None,
         "saving": None if saving is None else _exact(dollars(saving)),
+        "saving_low": None,
+        "saving_high": None,
         "saving_input_equivalents": None if equivalents is None else _exact(Decimal(equivalents).scaleb(-6)),
         "not_priced": sums.unpriced,
         "changes": None,

@@ -15,8 +15,11 @@ from agentsim.diagnose import diagnose
 from agentsim.whatif.policies import NAMES, Policy
 from agentsim.whatif.policies.session_rewriting import has_markers, profile_of
 from agentsim.whatif.rebuilt_prompts import rebuild, with_known_parents
-from agentsim.whatif.recorded_world import Others, RecordedWorld, by_id, live, observe
+from agentsim.whatif.recorded_world import by_id, live, observe
 from agentsim.whatif.reproduction import Calibration, calibrate
+from agentsim.whatif.unknown_facts import PLAIN, Unknowns
+from agentsim.whatif.unlogged_calls import with_unlogged_calls
+from agentsim.whatif.world_facts import RecordedWorld
 
 
 class CannotSimulate(ValueError):
@@ -78,6 +81,10 @@ def prepare(session: Session, verdicts: Sequence[Verdict] | None = None) -> Case
     profile = profile_of(session)
     try:
         world, rows = observe(session, profile, pricing_of(True))
+        called = session if rebuilt else with_unlogged_calls(session, world.facts)
+        if called is not session:
+            session = called
+            world, rows = observe(session, profile, pricing_of(True))
     except ValueError as error:
         raise CannotSimulate(str(error)) from None
     calibration = calibrate(
@@ -116,10 +123,11 @@ def under(case: Case, policies: Sequence[Policy]) -> tuple[Session, list[Policy]
     return session, applied
 
 
-def simulate(case: Case, session: Session, *, others: Others = "nearest") -> tuple[Row, ...]:
-    """The rows of a rewritten session of a case, in the world of the recorded one."""
+def simulate(case: Case, session: Session, unknown: Unknowns = PLAIN) -> tuple[Row, ...]:
+    """The rows of a rewritten session of a case, in the world of the recorded one. ``unknown`` is how that is where
+    the log does not tell."""
     recorded = by_id(case.session.requests) if case.world.facts else None
-    return live(session, case.world, case.profile, pricing_of(True), recorded=recorded, others=others)
+    return live(session, case.world, case.profile, pricing_of(True), recorded=recorded, unknown=unknown)
 
 
 def in_order(policies: Iterable[Policy]) -> list[Policy]:

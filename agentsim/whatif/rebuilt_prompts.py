@@ -18,16 +18,14 @@ from hashlib import blake2b
 import msgspec
 
 from agentsim.core.prompt import DIGEST_SIZE, Block, Breakpoint, Prompt
-from agentsim.core.session import Request, Session, Usage
+from agentsim.core.session import Request, Session
 from agentsim.core.verdict import Verdict
+from agentsim.whatif.unlogged_calls import UNLOGGED, unlogged_call
 
 SAME_PREFIX = frozenset(
     {"AS201", "AS202", "AS203", "AS204", "AS205", "AS206", "AS301", "AS404", "AS501", "AS503", "AS901", "AS902"}
 )
 """Causes of a loss that left the prompt as it was: an expiry, the lookback, another model or cache, a dropped entry."""
-
-UNLOGGED = "/unlogged"
-"""What the id of a call ends with that no log shows; before it stands the id of the request that shows it."""
 
 LONGEST_HEAD = 50_000
 """Tokens that tools and system are taken to have at most, where nothing shows where they end."""
@@ -85,18 +83,30 @@ class _Rebuilder:
     def _heads(self) -> dict[str, int]:
         """By lane, the tokens of tools and system: the least that a first request or a loss still read.
 
-        Where none read anything, what the lane's first request sent is the most that they can be.
+        Where none read anything, what the lane's first request sent is the most that they can be. A lane that began
+        with more went on from another one, and has its head.
         """
         least: dict[str, int] = {}
         firsts: dict[str, int] = {}
+        forks: set[str] = set()
+        lane_of = {request.id: request.lane for request in self.source.requests}
         for request, verdict in zip(self.source.requests, self.verdicts, strict=True):
             usage = request.usage
             if usage is None or usage.total_input is None:
                 continue
-            firsts.setdefault(request.lane, (usage.read or 0) + (usage.write or 0))
+            if request.lane not in firsts:
+                firsts[request.lane] = (usage.read or 0) + (usage.write or 0)
+                if lane_of.get(request.parent or "", request.lane) != request.lane:
+                    forks.add(request.lane)
             if usage.read and verdict.kind in ("first", "miss", "compaction"):
                 least[request.lane] = min(usage.read, least.get(request.lane, usage.read))
-        return {lane: min(least.get(lane, first), first, LONGEST_HEAD) for lane, first in firsts.items()}
+        found = {lane: min(least.get(lane, first), first) for lane, first in firsts.items()}
+        own = [tokens for lane, tokens in found.items() if lane not in forks and 0 < tokens <= LONGEST_HEAD]
+        common = min(own, default=LONGEST_HEAD)
+        return {
+            lane: min(tokens, common) if lane in forks or tokens > LONGEST_HEAD else tokens
+            for lane, tokens in found.items()
+        }
 
     def _floors(self) -> list[int]:
         """Reads that ended elsewhere than the request before: prompts need a block that ends there."""
@@ -173,7 +183,7 @@ class _Rebuilder:
             blocks.append(_block(request.id, f"empty {len(blocks)}", 0))
         warm = base.extend(blocks)
         for floor in self._between(base.tokens, warm.tokens):
-            if (request.model, floor) not in self.fronts and (place := _end(warm, floor)) is not None:
+            if (place := _end(warm, floor)) is not None:  # of several with that size the newest is read
                 self.fronts[request.model, floor] = warm.front(place + 1)
         return warm
 
@@ -228,24 +238,8 @@ class _Rebuilder:
         """A call that no log shows, right after the reply of the request that it grew from."""
         if not len(prompt):
             return
-        replied = parent.end if parent.end is not None else parent.start
-        moment = replied if replied is None or request.start is None else min(replied, request.start)
-        call = Request(
-            id=request.id + UNLOGGED,
-            lane=request.lane,
-            parent=parent.id,
-            model=parent.model,
-            provider=request.provider,
-            start=moment,
-            first_token=moment,
-            end=moment,
-            purpose=request.purpose,
-            prompt=prompt.with_breakpoints([Breakpoint(len(prompt) - 1, self.lifetimes[parent.id])]),
-            usage=Usage(output=0),
-            stop_reason=parent.stop_reason,
-            counted=False,
-        )
-        self.requests.append(call)
+        marked = prompt.with_breakpoints([Breakpoint(len(prompt) - 1, self.lifetimes[parent.id])])
+        self.requests.append(unlogged_call(request, parent, marked))
 
 
 def _cut(prompt: Prompt, tokens: int) -> Prompt:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 import msgspec
 
@@ -28,52 +27,14 @@ from agentsim.core.garbage_collection import without_collection
 from agentsim.core.prompt import Breakpoint, Prompt
 from agentsim.core.session import Request, Row, Session
 from agentsim.whatif.rebuilt_prompts import LONGEST_HEAD, length_within
-
-FactKind = Literal["outside", "kept", "lost"]
-"""What a row shows of the world (see the module)."""
+from agentsim.whatif.unknown_facts import PLAIN, Others, Unknowns, is_dropped, pauses_of
+from agentsim.whatif.world_facts import Fact, FactKind, RecordedWorld, Sighting
 
 _SHORT = 300
+_FRESH = 1_200 * 10**9
+"""For so long what was seen of a front that others share says something."""
 _SURE = 240 * 10**9
 """So long after it was last read, a front that others share need not be looked for: every entry lives longer."""
-
-
-class Fact(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One thing that a row shows. ``length`` and ``digest`` name the front of its prompt that was read, of ``tokens``.
-
-    ``source`` is the request of the session that had written it, ``lifetime`` what that one asked for (seconds).
-    """
-
-    request: str
-    kind: FactKind
-    length: int
-    tokens: int
-    digest: bytes
-    predicted: int
-    source: str | None = None
-    lifetime: int = _SHORT
-
-
-class Sighting(msgspec.Struct, frozen=True, gc=False):
-    """Whether a front that others share was there, at a time."""
-
-    time: int
-    there: bool
-
-
-class RecordedWorld(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of a session by request, and for each shared front (model and digest) when it was seen or missed."""
-
-    facts: Mapping[str, tuple[Fact, ...]] = {}
-    shared: Mapping[tuple[str, bytes], tuple[Sighting, ...]] = {}
-    lengths: Mapping[tuple[str, bytes], int] = {}
-
-    def is_empty(self) -> bool:
-        """Whether the rules alone bring the log about."""
-        return not self.facts
-
-
-Others = Literal["nearest", "always", "seen"]
-"""What is assumed of shared fronts between sightings: as at the nearer one, always there, or only where seen."""
 
 
 def observe(session: Session, profile: str | None, pricing: Price) -> tuple[RecordedWorld, tuple[Row, ...]]:
@@ -85,13 +46,18 @@ def observe(session: Session, profile: str | None, pricing: Price) -> tuple[Reco
     facts: dict[str, tuple[Fact, ...]] = {}
     rows: list[Row] = []
     watched: dict[tuple[str, bytes], tuple[int, int]] = {}
+    survived: set[str] = set()
     with without_collection():
         for now, request in arrivals_of(session.requests):
+            if request.prompt is not None:
+                _watch_head(request.model, request.prompt, watched)
+                if request.usage is not None and (request.usage.read or 0) > _head_tokens(request.prompt):
+                    survived.add(request.id)
             found = _seen(
                 request, now, backend, written, lives, sent.get(request.parent) or sent.get((request.lane, ""))
             )
             for fact in found:
-                _bring_about(fact, fact.length, request, now, backend, _longest_life(request))
+                _bring_about(fact, fact.length, request, now, backend, sent.get(fact.source))
                 if fact.kind == "outside" and fact.tokens <= _head_tokens(request.prompt):
                     watched[request.model, fact.digest] = fact.length, fact.tokens
             if found:
@@ -103,9 +69,20 @@ def observe(session: Session, profile: str | None, pricing: Price) -> tuple[Reco
                     written.setdefault((request.model, request.prompt.chain(marker.position + 1)), request.id)
                 sent[request.id] = sent[request.lane, ""] = request
     shared = {key: _sightings(key, where, session, facts) for key, where in watched.items()}
-    return RecordedWorld(facts=facts, shared=shared, lengths={key: where[0] for key, where in watched.items()}), tuple(
-        rows
+    world = RecordedWorld(
+        facts=facts,
+        survived=frozenset(survived),
+        shared=shared,
+        lengths={key: where[0] for key, where in watched.items()},
     )
+    return world, tuple(rows)
+
+
+def _watch_head(model: str, prompt: Prompt, watched: dict[tuple[str, bytes], tuple[int, int]]) -> None:
+    """Tools and system text are what other sessions may send too."""
+    head = prompt.section_end("system")
+    if head and prompt.breakpoints:
+        watched.setdefault((model, prompt.chain(head)), (head, prompt.tokens_until(head)))
 
 
 def live(
@@ -115,29 +92,43 @@ def live(
     pricing: Price,
     *,
     recorded: Mapping[str, Request] | None = None,
-    others: Others = "nearest",
+    unknown: Unknowns = PLAIN,
 ) -> tuple[Row, ...]:
     """The rows of a session, as it is or rewritten, in the world of the recorded one.
 
-    ``recorded`` are the requests before they were rewritten, by id.
+    ``recorded`` are the requests before they were rewritten, by id. ``unknown`` is how the world is where the log does
+    not tell.
     """
-    backend = RoutedProvider(profile=profile)
+    backend = RoutedProvider(profile=profile, outlives=unknown.outlives)
     rows: list[Row] = []
     now_sent: dict[str, Request] = {}
     used: dict[tuple[str, bytes], int] = {}
+    last: dict[str, int] = {}
     lane: str | None = None
+    first = True
+    pauses = 0 if unknown.losses is None else pauses_of(session)
     with without_collection():
         for now, request in arrivals_of(session.requests):
             prompt = request.prompt
-            if prompt is not None and world.facts:
+            if prompt is not None:
                 for fact in world.facts.get(request.id, ()):
                     length = _length_now(fact, request, now_sent, recorded)
-                    if length and _holds(fact, now_sent):
-                        _bring_about(fact, max(length, 0), request, now, backend, _longest_life(request))
+                    if (
+                        length
+                        and _holds(fact, now_sent, now)
+                        and not (first and unknown.begun_short and _asks_for_less(request, recorded))
+                    ):
+                        _bring_about(fact, max(length, 0), request, now, backend, now_sent.get(fact.source or ""))
                 for key, sightings in world.shared.items():
                     if now - used.get(key, now - _SURE - 1) > _SURE or request.lane != lane:
-                        _share(key, world.lengths[key], sightings, request, now, backend, others)
+                        _share(key, world.lengths[key], sightings, request, now, backend, unknown.others)
+            if prompt is not None:
+                idle = now - last.get(request.lane, now)
+                if request.id not in world.survived and is_dropped(unknown.losses, request, idle, pauses):
+                    backend.evict(request, prompt.section_end("system"), now)
+                last[request.lane] = now
                 now_sent[request.id] = request
+                first = False
             row = row_of(request, backend.serve(request, now), pricing)
             rows.append(row)
             if world.shared and prompt is not None:
@@ -191,7 +182,7 @@ def _seen(
         facts.append(fact("lost"))
         if not length:
             return tuple(facts)
-        _bring_about(facts[0], length, request, now, backend, _SHORT)
+        _bring_about(facts[0], length, request, now, backend, None)
         predicted = _would_read(backend, request, now)
         if predicted >= prompt.tokens_until(length) or predicted == read:
             return tuple(facts)
@@ -213,14 +204,24 @@ def _nearest_end(prompt: Prompt, tokens: int) -> int:
     return length
 
 
-def _bring_about(fact: Fact, length: int, request: Request, now: int, backend: CacheBackend, lifetime: int) -> None:
-    """Let the world be as a fact says, just before a request arrives."""
+def _bring_about(
+    fact: Fact, length: int, request: Request, now: int, backend: CacheBackend, source: Request | None
+) -> None:
+    """Let the world be as a fact says, just before a request arrives. What ``source`` had written lives as long as it
+    asked for."""
     prompt = request.prompt
     assert prompt is not None
     if fact.kind == "lost":
         backend.evict(request, length, now)
         return
-    _warm(request, prompt.front(length), now, backend, lifetime)
+    owner = prompt if fact.kind != "kept" or source is None or source.prompt is None else source.prompt
+    _warm(request, prompt.front(length), now, backend, _life_at(owner, length))
+
+
+def _life_at(prompt: Prompt, length: int) -> int:
+    """The lifetime that a prompt asks for at this place: that of the first marker there or behind it."""
+    behind = [marker for marker in prompt.breakpoints if marker.position >= length - 1]
+    return min(behind, key=lambda marker: marker.position).ttl if behind else _longest_ttl(prompt)
 
 
 def _warm(request: Request, front: Prompt, now: int, backend: CacheBackend, lifetime: int) -> None:
@@ -246,11 +247,17 @@ def _would_read(backend: CacheBackend, request: Request, now: int) -> int:
     return backend.look_up(request, now).read or 0
 
 
-def _holds(fact: Fact, sent: Mapping[str, Request]) -> bool:
-    """Whether a fact holds under a policy: what was kept is not, where a shorter lifetime was asked for."""
-    if fact.kind == "kept" and fact.source is not None and fact.source in sent:
-        return _longest_life(sent[fact.source]) >= fact.lifetime
-    return True
+def _holds(fact: Fact, sent: Mapping[str, Request], now: int) -> bool:
+    """Whether a fact holds under a policy: what was kept is not, where a shorter lifetime was asked for that is over.
+
+    What was written so shortly before that no lifetime can have ended was there for another reason.
+    """
+    source = sent.get(fact.source or "") if fact.kind == "kept" else None
+    if source is None:
+        return True
+    life = _longest_life(source)
+    written = source.start if source.start is not None else now
+    return life >= fact.lifetime or now - written <= life * 10**9
 
 
 def _length_now(
@@ -290,20 +297,27 @@ def _share(
         return
     if len(prompt) < length or prompt.chain(length) != key[1]:
         return
-    if others == "nearest" and not _nearest(sightings, now):
+    if not _nearest(sightings, now, likely=others == "likely"):
         return
     if _would_read(backend, request, now) < prompt.tokens_until(length):
         _warm(request, prompt.front(length), now, backend, _SHORT)
 
 
-def _nearest(sightings: Sequence[Sighting], now: int) -> bool:
+def _nearest(sightings: Sequence[Sighting], now: int, *, likely: bool) -> bool:
+    """Whether a front that others share is there: as when it was seen or missed next before or after. Where that was
+    long ago, or never, it is there if that is ``likely``."""
     place = bisect_left(sightings, now, key=lambda sighting: sighting.time)
-    if place == len(sightings):
-        return sightings[-1].there
-    if place == 0:
-        return sightings[0].there
-    before, after = sightings[place - 1], sightings[place]
-    return before.there if now - before.time <= after.time - now else after.there
+    around = sightings[max(place - 1, 0) : place + 1]
+    if not around:
+        return likely
+    nearest = min(around, key=lambda sighting: abs(sighting.time - now))
+    return nearest.there or (likely and abs(nearest.time - now) > _FRESH)
+
+
+def _asks_for_less(request: Request, recorded: Mapping[str, Request] | None) -> bool:
+    """Whether a request asks for a shorter lifetime than it did: what the first one of a log found may then be gone."""
+    before = (recorded or {}).get(request.id)
+    return before is not None and _longest_life(request) < _longest_life(before)
 
 
 def _sightings(
@@ -332,9 +346,11 @@ def _head_tokens(prompt: Prompt | None) -> int:
 
 
 def _longest_life(request: Request) -> int:
-    if request.prompt is None:
-        return _SHORT
-    return max((marker.ttl for marker in request.prompt.breakpoints), default=_SHORT)
+    return _SHORT if request.prompt is None else _longest_ttl(request.prompt)
+
+
+def _longest_ttl(prompt: Prompt) -> int:
+    return max((marker.ttl for marker in prompt.breakpoints), default=_SHORT)
 
 
 def by_id(requests: Iterable[Request]) -> dict[str, Request]:

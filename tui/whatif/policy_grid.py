@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentsim.report import figures
+from agentsim.report.saving_words import UNCLEAR
 from agentsim.tui.grid import GridColumn
 from agentsim.tui.ink import Ink, Piece
+from agentsim.tui.whatif.revised_session import AloneSaving
 from agentsim.whatif.policies import NAMES, Policy, policy
 
 
@@ -23,7 +25,7 @@ class PolicyRows:
         self.policies: dict[str, Policy] = {name: policy(name) for name in NAMES}
         self.order: list[str] = list(NAMES)
         self.chosen: set[str] = set()
-        self.saves: dict[str, int | None] = {}
+        self.saves: dict[str, AloneSaving] = {}
         self.idle: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -51,9 +53,12 @@ class PolicyRows:
             return ("–", Ink.FAINT)
         if name not in self.saves:
             return ("…", Ink.FAINT)
-        saving = self.saves[name]
+        found = self.saves[name]
+        saving = found.saving
         if saving is None:
             return ("?", Ink.FAINT)
+        if found.interval is not None and not found.interval.sign_holds:
+            return (UNCLEAR, Ink.FAINT)
         if saving == 0:
             return ("=", Ink.FAINT)
         if saving < 0:
@@ -81,11 +86,18 @@ class PolicyRows:
             return (
                 name in self.idle,
                 self.policies[name].changes is not None,
-                -(self.saves.get(name) or 0),
+                -self._weight(name),
                 NAMES.index(name),
             )
 
         self.order = sorted(self.order, key=place)
+
+    def _weight(self, name: str) -> int:
+        """What a policy is known to save; 0 where that is not clear."""
+        found = self.saves.get(name)
+        if found is None or (found.interval is not None and not found.interval.sign_holds):
+            return 0
+        return found.saving or 0
 
     @property
     def wanted(self) -> list[Policy]:

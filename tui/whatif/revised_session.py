@@ -12,6 +12,7 @@ from agentsim.diagnose import Diagnosis, diagnose
 from agentsim.whatif.fix_savings import Saving, fix_of
 from agentsim.whatif.policies import Policy
 from agentsim.whatif.policy_simulation import CannotSimulate, Case, SimulatedSums, add_up, prepare, simulate, under
+from agentsim.whatif.saving_interval import LivedCase, SavingInterval, interval_of
 
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +28,15 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     base_rows: Mapping[str, Row]
     priced: bool
     idle: tuple[tuple[str, str], ...] = ()
+
+
+class AloneSaving(msgspec.Struct, frozen=True, kw_only=True):
+    """What one policy saves by itself (picodollars; ``None``: not to be said), or the ``reason`` why it has nothing to
+    do."""
+
+    saving: int | None = None
+    interval: SavingInterval | None = None
+    reason: str | None = None
 
 
 class Workbench:
@@ -60,25 +70,25 @@ class Workbench:
         """Whether differences may be given in money: the simulation holds, and there are prices."""
         return case.calibration.holds and not (case.sums.unpriced and not case.sums.cost)
 
-    def alone(self, policy: Policy) -> tuple[int | None, str | None]:
-        """What one policy saves by itself (picodollars; ``None``: not to be said), or why it has nothing to do.
-
-        Raises CannotSimulate.
-        """
+    def alone(self, policy: Policy) -> AloneSaving:
+        """What one policy saves by itself, or why it has nothing to do. Raises CannotSimulate."""
         case = self.case()
         try:
             reason = policy.applies(case.session)
             if reason is not None:
-                return None, reason
+                return AloneSaving(reason=reason)
             session, _ = under(case, [policy])
             sums = add_up(simulate(case, session))
+            if sums.refused > case.sums.refused:
+                return AloneSaving(reason="the provider would refuse requests")
+            if not self.priced(case):
+                return AloneSaving()
+            saving = case.sums.cost - sums.cost
+            return AloneSaving(saving=saving, interval=interval_of([LivedCase(case, session, sums)], saving))
         except CannotSimulate:
             raise
         except Exception as error:  # one policy's defect must not take the others, and the screen, with it
-            return None, f"a defect of agentsim: {type(error).__name__}: {error}"
-        if sums.refused > case.sums.refused:
-            return None, "the provider would refuse requests"
-        return (case.sums.cost - sums.cost if self.priced(case) else None), None
+            return AloneSaving(reason=f"a defect of agentsim: {type(error).__name__}: {error}")
 
     def revise(self, policies: Sequence[Policy]) -> Revision:
         """The session under several policies at once. Raises CannotSimulate."""

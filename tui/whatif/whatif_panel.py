@@ -15,10 +15,11 @@ from textual.worker import get_current_worker
 
 from agentsim.report import figures
 from agentsim.report.clean import clean
+from agentsim.report.saving_words import UNCLEAR, interval_words
 from agentsim.tui.grid import Grid
 from agentsim.tui.ink import Ink, Piece, wrapped
 from agentsim.tui.whatif.policy_grid import PolicyRows
-from agentsim.tui.whatif.revised_session import CannotSimulate, Revision, Workbench
+from agentsim.tui.whatif.revised_session import AloneSaving, CannotSimulate, Revision, Workbench
 from agentsim.whatif.policies import Policy, PolicyError, parameters, parse
 
 
@@ -50,9 +51,9 @@ class WhatIfPanel(Vertical):
     class Alone(Message):
         """What one policy saves by itself."""
 
-        def __init__(self, name: str, saving: int | None, reason: str | None) -> None:
+        def __init__(self, name: str, found: AloneSaving) -> None:
             super().__init__()
-            self.name, self.saving, self.reason = name, saving, reason
+            self.name, self.found = name, found
 
     class AllAlone(Message):
         """Every policy was tried alone."""
@@ -111,8 +112,7 @@ class WhatIfPanel(Vertical):
         for policy in policies:
             if worker.is_cancelled:
                 return
-            saving, reason = self.workbench.alone(policy)
-            self.post_message(self.Alone(policy.name, saving, reason))
+            self.post_message(self.Alone(policy.name, self.workbench.alone(policy)))
         if len(policies) > 1:
             self.post_message(self.AllAlone())
 
@@ -135,10 +135,10 @@ class WhatIfPanel(Vertical):
 
     def on_what_if_panel_alone(self, event: Alone) -> None:
         """Fill in a saving."""
-        if event.reason is not None:
-            self.rows.idle[event.name] = event.reason
+        if event.found.reason is not None:
+            self.rows.idle[event.name] = event.found.reason
         else:
-            self.rows.saves[event.name] = event.saving
+            self.rows.saves[event.name] = event.found
         self.grid.refresh()
         self._about()
 
@@ -213,6 +213,10 @@ class WhatIfPanel(Vertical):
         rows: list[list[Piece]] = [[policy.summary]]
         if policy.name in self.rows.idle:
             rows.insert(0, [(f"not here: {self.rows.idle[policy.name]}", Ink.WARN)])
+        interval = self.rows.saves[policy.name].interval if policy.name in self.rows.saves else None
+        if interval is not None and interval.low != interval.high:
+            word = "saves between" if interval.sign_holds else f"{UNCLEAR}: between"
+            rows.append([(f"{word} {interval_words(interval)}", Ink.STRONG)])
         if policy.assumes:
             rows.append([("if ", Ink.FAINT), policy.assumes])
         if policy.changes:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agentsim.report import figures
 from agentsim.report.paper import Paper, Span, Style
+from agentsim.report.saving_words import interval_words, saving_words
 from agentsim.report.screen.policies_page import HARNESS_NAMES
 from agentsim.report.table import TableColumn, write_table
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from agentsim.whatif.comparison import Combination, Comparison, NotTried, Outcome
     from agentsim.whatif.policy_simulation import SimulatedSums
     from agentsim.whatif.reproduction import Calibration
+    from agentsim.whatif.saving_interval import SavingInterval
 
 COLUMNS = (
     TableColumn("policy", "<", 9, 16),
@@ -23,6 +25,7 @@ COLUMNS = (
     TableColumn("hit %", ">", 6),
     TableColumn("cost", ">", 7),
     TableColumn("saves alone", ">", 9),
+    TableColumn("between", ">", 8),
     TableColumn("input equivalents", ">", 2),
 )
 
@@ -60,7 +63,13 @@ def write_comparison(paper: Paper, comparison: Comparison) -> None:
             "only by name.",
         )
         write_table(paper, COLUMNS, _of_policies(comparison, other))
-    saving = [outcome for outcome in comparison.outcomes if outcome.saving is not None and outcome.saving > 0]
+    saving = [outcome for outcome in comparison.outcomes if outcome.told is not None and outcome.told > 0]
+    if any(outcome.interval is not None and outcome.told is None for outcome in comparison.outcomes):
+        paper.paragraph(
+            ("unclear", Style.STRONG),
+            ": it may save or cost. How long entries live beyond their lifetime, which are dropped early, and what "
+            "other sessions keep, no log tells.",
+        )
     _stories(paper, saving, comparison.harness)
     if comparison.combined is not None:
         _combined(paper, comparison.combined)
@@ -118,9 +127,10 @@ def _of_policies(comparison: Comparison, outcomes: Sequence[Outcome]) -> list[li
             outcome.policy.spec + (" *" if outcome.policy.changes else ""),
             outcome.sums,
             outcome.saving,
-            outcome.saving_equivalents,
+            outcome.told_equivalents,
             shown,
             places,
+            outcome.interval,
         )
         for outcome in outcomes
     ]
@@ -147,10 +157,18 @@ def _rows(comparison: Comparison, outcomes: Sequence[Outcome]) -> list[list[Span
 
 
 def _row(
-    name: Span, sums: SimulatedSums, saving: int | None, equivalents: int | None, shown: bool, places: int
+    name: Span,
+    sums: SimulatedSums,
+    saving: int | None,
+    equivalents: int | None,
+    shown: bool,
+    places: int,
+    interval: SavingInterval | None = None,
 ) -> list[Span]:
     read, total = sums.hit_rate
     style = Style.PLAIN if not saving else Style.GOOD if saving > 0 else Style.BAD
+    if interval is not None and not interval.sign_holds:
+        style = Style.FAINT
     return [
         name,
         figures.count(sums.requests),
@@ -158,7 +176,8 @@ def _row(
         figures.count(sums.read),
         figures.per_cent(read, total),
         figures.UNKNOWN if not shown or sums.known_cost is None else figures.money(sums.cost, places),
-        figures.UNKNOWN if saving is None else (figures.money(saving, places), style),
+        (saving_words(saving, interval, places), style),
+        interval_words(interval, places),
         figures.equivalents(equivalents),
     ]
 

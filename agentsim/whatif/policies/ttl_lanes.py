@@ -39,27 +39,34 @@ class TtlLanes(Policy, frozen=True, kw_only=True):
     def unsuited(self, session: Session) -> str | None:
         """There are no lanes but the main one, or all lifetimes are what they would be."""
         touched = [r for r in session.requests if not from_outside(r) and r.prompt is not None]
-        if self.main == "as-is" and all(request.purpose == "main" for request in touched):
+        mains = _main_lanes(session)
+        if self.main == "as-is" and all(request.lane in mains for request in touched):
             return "there are no subagents"
         if (other := other_lifetimes(session)) is not None:
             return other
-        if self.name != "ttl-lanes" and all(request.purpose == "main" for request in touched):
+        if self.name != "ttl-lanes" and all(request.lane in mains for request in touched):
             return "there are no subagents: ttl-5m and ttl-1h are the same"
-        if all(self._changed(request) is request for request in touched):
+        if all(self._changed(request, mains) is request for request in touched):
             return "every marker has that lifetime already"
         return None
 
     def rewrite(self, session: Session) -> Session:
         """Give the markers of each lane its lifetime."""
-        return each(session, self._changed)
+        mains = _main_lanes(session)
+        return each(session, lambda request: self._changed(request, mains))
 
-    def _changed(self, request: Request) -> Request:
+    def _changed(self, request: Request, mains: frozenset[str]) -> Request:
         assert request.prompt is not None
-        seconds = _SECONDS.get(self.main if request.purpose == "main" else self.children)
+        seconds = _SECONDS.get(self.main if request.lane in mains else self.children)
         markers = request.prompt.breakpoints
         if seconds is None or not self.wants(request) or all(marker.ttl == seconds for marker in markers):
             return request
         return changed(request, request.prompt.with_breakpoints([Breakpoint(m.position, seconds) for m in markers]))
+
+
+def _main_lanes(session: Session) -> frozenset[str]:
+    """Lanes with requests of a main conversation: a summary or a refresh there asks for the lifetimes of that lane."""
+    return frozenset(request.lane for request in session.requests if request.purpose == "main")
 
 
 class TtlMainHour(TtlLanes, frozen=True, kw_only=True):

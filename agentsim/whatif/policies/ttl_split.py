@@ -24,6 +24,7 @@ class TtlSplit(Policy, frozen=True, kw_only=True):
     stage: ClassVar[int] = 70
     slots: ClassVar[tuple[str, ...]] = ("ttl",)
     needs_markers: ClassVar[bool] = True
+    needs_bodies: ClassVar[bool] = True
 
     def unsuited(self, session: Session) -> str | None:
         """No head has a marker, or the lifetimes are split already."""

@@ -216,9 +216,9 @@ def test_it_is_fast(file: str, seconds: float, shared_data: Path) -> None:
         given = read_sessions([str(shared_data / "claude-code" / "oh-my-posh__opus5-1h-fork-6b6f4218.part1of2.jsonl")])
         assert len(given[0].requests) > 500
     compare(paused())  # prices are loaded once for a process
-    start = time.perf_counter()
+    start = time.process_time()  # other processes of a busy machine are no fault of this one
     compare(given)
-    assert time.perf_counter() - start < seconds
+    assert time.process_time() - start < seconds
 
 
 def test_real_logs_are_explained(shared_data: Path) -> None:

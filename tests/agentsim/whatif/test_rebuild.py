@@ -128,7 +128,7 @@ def test_a_sessions_own_head_is_not_an_outside_entry() -> None:
     # The first row read nothing: the 20,000 that the third one still reads are its own, an hour old at most.
     rows = [(0, 0, 0, 20_000), (30, 20_000, 0, 30_000), (400, 20_000, 0, 60_000)]
     case = prepare(counters(rows))
-    assert not case.world.shared
+    assert not any(sighting.there for seen in case.world.shared.values() for sighting in seen)
     session, _ = under(case, [policy("ttl-5m")])
     assert simulate(case, session)[-1].usage.read == 0
 

@@ -1,0 +1,127 @@
+"""What no log tells: worlds that bring the same log about, the interval of a saving, and when its sign is told."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from agentsim.core.session import Request, Session, Usage
+from agentsim.report.saving_words import interval_words, saving_words
+from agentsim.whatif.comparison import compare
+from agentsim.whatif.policies import policy
+from agentsim.whatif.policy_simulation import prepare, simulate, under
+from agentsim.whatif.saving_interval import SavingInterval
+from agentsim.whatif.unknown_facts import OUTLIVES, PLAIN, WORLDS, is_certain, is_dropped, pauses_of
+from agentsim.whatif.unlogged_calls import UNLOGGED
+from tests.agentsim.whatif.policies.small import block, request, session
+from tests.agentsim.whatif.test_rebuild import counters
+
+SHORT, _ = OUTLIVES
+SECOND = 10**9
+
+
+def read_of(given: Session, name: str, spec: str, world: object = PLAIN) -> int:
+    """What one request reads under a policy, in a world."""
+    case = prepare(given)
+    rewritten, _ = under(case, [policy(spec)])
+    rows = simulate(case, rewritten, world)  # type: ignore[arg-type]
+    return next(row.usage.read or 0 for row in rows if row.request.id == name)
+
+
+@pytest.mark.parametrize(("pause", "read"), [(300 + SHORT, 40_000), (301 + SHORT, 0)])
+def test_an_entry_may_outlive_its_lifetime_by_so_much(pause: int, read: int) -> None:
+    # An hour's entry was read after the pause. Under five minutes the plain world has lost it.
+    given = counters([(0, 0, 0, 40_000), (pause, 40_000, 0, 500), (pause + 20, 40_500, 0, 500)])
+    assert read_of(given, "r1", "ttl-5m") == 0
+    assert read_of(given, "r1", "ttl-5m", WORLDS[0]) == read
+
+
+@pytest.mark.parametrize(("pause", "certain"), [(240, True), (241, False)])
+def test_nothing_is_unknown_while_every_entry_is_there(pause: int, certain: bool) -> None:
+    given = counters([(0, 0, 40_000, 0), (pause, 40_000, 500, 0)])
+    assert is_certain(prepare(given).session) is certain
+
+
+def test_a_saving_of_unknown_sign_is_told_as_an_interval() -> None:
+    pause = 300 + SHORT
+    rows = [(0, 0, 0, 40_000), (pause, 40_000, 0, 20_000)]
+    comparison = compare(counters(rows), ["ttl-5m"])
+    (outcome,) = comparison.outcomes
+    assert outcome.interval is not None
+    assert outcome.interval.low < 0 < outcome.interval.high
+    assert (outcome.told, outcome.told_equivalents) == (None, None)
+    assert saving_words(outcome.saving, outcome.interval) == "unclear"
+    record = comparison.records()[1]
+    assert record["saving"] is None
+    assert float(str(record["saving_low"])) < 0 < float(str(record["saving_high"]))
+
+
+def test_a_saving_whose_sign_holds_is_told() -> None:
+    rows = [
+        (30 * number, 40_000 + 500 * (number - 1) if number else 0, 0, 500 if number else 40_000) for number in range(9)
+    ]
+    (outcome,) = compare(counters(rows), ["ttl-5m"]).outcomes
+    assert outcome.told == outcome.saving
+    assert (outcome.saving or 0) > 0
+
+
+def test_words() -> None:
+    cent = 10**10
+    assert saving_words(None, None) == "–"
+    assert saving_words(5 * cent, SavingInterval(5 * cent, 5 * cent), 2) == "$0.05"
+    assert interval_words(SavingInterval(5 * cent, 5 * cent)) == "–"
+    assert interval_words(SavingInterval(-5 * cent, 7 * cent), 2) == "-$0.05 to $0.07"
+    assert saving_words(cent, SavingInterval(-5 * cent, 7 * cent), 2) == "unclear"
+    assert SavingInterval(0, 1).sign_holds is False
+    assert SavingInterval(1, 2).sign_holds
+    assert SavingInterval(0, 0).sign_holds
+
+
+def test_early_losses_begin_where_they_were_observed() -> None:
+    asked = Request(id="r", lane="main", model="claude-opus-4-8", start=1_790_000_000 * SECOND)
+    lots = [msgspec.structs.replace(asked, id=f"r{number}") for number in range(400)]
+    assert not any(is_dropped(1, one, 600 * SECOND - 1, 1) for one in lots)
+    few = sum(is_dropped(1, one, 600 * SECOND, 1) for one in lots)
+    many = sum(is_dropped(1, one, 600 * SECOND, 100) for one in lots)
+    assert 0.05 * 400 < many < few < 0.7 * 400
+    assert not any(is_dropped(None, one, 3_000 * SECOND, 1) for one in lots)
+
+
+def test_pauses_are_those_in_which_entries_were_seen_to_be_dropped() -> None:
+    given = counters([(0, 0, 9_000, 0), (599, 9_000, 500, 0), (1_199, 9_500, 500, 0)])
+    assert pauses_of(prepare(given).session) == 1
+
+
+def test_an_unlogged_call_of_a_body_log_comes_right_after_the_reply_and_follows_its_lane() -> None:
+    head = [block("system", 5_000, "system"), block("a", 20_000)]
+    reply = block("reply", 900)
+    asked = [
+        request("r0", 0, head, (0, 1), ttl=3_600),
+        request("r1", 700, [*head, reply, block("b", 400)], (0, 3), ttl=3_600),
+    ]
+    logged = [
+        Usage(fresh=0, write_long=25_000, read=0, output=900),
+        Usage(fresh=0, write_long=400, read=25_900, output=9),
+    ]
+    reported = tuple(msgspec.structs.replace(one, usage=usage) for one, usage in zip(asked, logged, strict=True))
+    given = msgspec.structs.replace(session(*asked), requests=reported)
+    case = prepare(given)
+    call = case.session.requests[1]
+    assert call.id == "r1" + UNLOGGED
+    assert not call.counted
+    assert [(row.request.id, row.usage.read) for row in case.rows if row.request.counted] == [("r0", 0), ("r1", 25_900)]
+    # Nothing five minutes old survives a pause of eleven, whoever wrote it.
+    assert read_of(given, "r1", "ttl-5m") == 0
+    assert read_of(given, "r1", "ttl-split") == 5_000
+
+
+def test_what_was_written_seconds_ago_is_there_whatever_its_lifetime() -> None:
+    # The second request came while the first one's answer was awaited, and read it all the same.
+    given = counters([(0, 0, 0, 40_000), (1, 40_000, 0, 500), (2, 40_500, 0, 500)])
+    assert read_of(given, "r1", "ttl-5m") == 40_000
+
+
+def test_the_worlds_leave_the_recorded_run_as_it_was() -> None:
+    given = counters([(0, 12_000, 0, 30_000), (400, 42_000, 0, 500), (900, 12_000, 0, 31_000)])
+    case = prepare(given)
+    assert [row.usage for row in simulate(case, case.session)] == [row.usage for row in case.rows]

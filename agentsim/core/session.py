@@ -68,7 +68,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ProviderDiagnosis(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The provider's own word on a lost prefix, as the log recorded it.
+    """The provider's own word on a lost prefix, as the log recorded it; or that of the harness (``by``), which compares
+    requests by itself.
 
     ``reported`` is False when the log holds no such field. ``reason`` is ``None`` when the provider compared the two
     requests and found no difference (or had nothing to compare with).
@@ -77,6 +78,7 @@ class ProviderDiagnosis(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reported: bool = False
     reason: str | None = None
     missed_tokens: int | None = None
+    by: Literal["provider", "harness"] = "provider"
 
 
 class Source(msgspec.Struct, frozen=True, gc=False):

@@ -21,9 +21,9 @@ Kind = Literal[
 ]
 """The class of a row. Only ``miss`` is a loss."""
 
-Evidence = Literal["provider", "proved", "implied", "likely", "unexplained"]
-"""What a verdict rests on: the provider said so; bodies prove it; the rows imply it; they point to it, and the other
-causes that it names stay possible; nothing does."""
+Evidence = Literal["provider", "harness", "proved", "implied", "likely", "unexplained"]
+"""What a verdict rests on: the provider said so; the harness did, which compares requests too; bodies prove it; the
+rows imply it; they point to it, and the other causes that it names stay possible; nothing does."""
 
 Change = Literal[
     "inserted", "removed", "reordered", "edited", "truncated", "cleared", "volatile", "key_order", "whitespace", "shape"

@@ -65,7 +65,7 @@ def find_cause(case: RowCase) -> Elimination:
         if found is not None:
             return found
     if case.equal:
-        established.append("The provider compared the two requests and found no difference.")
+        established.append(f"The {case.row.diagnosis.by} compared the two requests and found no difference.")
     if sufficient:
         first = sufficient[0]
         _tell(first, established, to_check)
@@ -147,18 +147,19 @@ def _by_the_provider(
     if answer is None:
         established.append("The provider gives a reason that this version does not know.")
         return None
-    established.append(f"The provider compared the two requests and says: {reason.replace('_', ' ')}.")
+    by = case.row.diagnosis.by
+    established.append(f"The {by} compared the two requests and says: {reason.replace('_', ' ')}.")
     shown = [one for one in standing if one.standing == "sufficient" or one.weight >= SHOWN]
     finer = next((one for one in shown if one.code in fits), None)
     code = answer
-    evidence: Evidence = "provider"
+    evidence: Evidence = by
     if finer is not None:
         _tell(finer, established, to_check)
-        code = finer.code
-        if code != answer:
-            evidence = "implied" if finer.standing == "sufficient" else "likely"
-    if case.row.diagnosis.missed_tokens is not None:
-        established.append(f"By its estimate {case.row.diagnosis.missed_tokens:,} tokens follow the first difference.")
+        code, evidence = finer.code, by if finer.code == answer else "implied"
+    missed = case.row.diagnosis.missed_tokens
+    if missed is not None:
+        what = "follow the first difference" if by == "provider" else "were written again"
+        established.append(f"By its estimate {missed:,} tokens {what}.")
     to_check.append("Which block it was: the log does not hold that part of the request; record full bodies to see it.")
     for one in sufficient:
         if one.code != code and one.sentence:

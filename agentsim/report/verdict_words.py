@@ -26,6 +26,7 @@ KINDS: dict[Kind, Span] = {
 
 EVIDENCE: dict[Evidence, str] = {
     "provider": "the provider said so",
+    "harness": "the harness said so",
     "proved": "proved by the bodies",
     "implied": "implied by the rows",
     "likely": "likely, not proved",

@@ -28,6 +28,8 @@ REASON_CAUSES: dict[str, frozenset[str]] = {
     "verbosity_changed": frozenset({"AS407"}),
     "service_tier_changed": frozenset({"AS407"}),
     "context_compacted": frozenset({"AS121", "AS130", "AS131", "AS140"}),
+    "ttl_expired_5m": frozenset({"AS201", "AS203", "AS204", "AS205"}),
+    "ttl_expired_1h": frozenset({"AS202", "AS203", "AS204", "AS205"}),
     "input_changed": frozenset(f"AS{code}" for code in (*range(110, 132), 190)),
 }
 """The causes that say the same as a provider's reason."""
@@ -36,7 +38,7 @@ UNEXPLAINED = frozenset({"AS901", "AS902", "AS190"})
 
 
 class AgreedRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One request with a recorded reason, beside the blind verdict on it."""
+    """One request with a recorded reason, of the provider or the harness, beside the blind verdict on it."""
 
     session: str
     request: str
@@ -45,6 +47,7 @@ class AgreedRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cause: str | None
     grade: Grade
     lost: int
+    by: Literal["provider", "harness"] = "provider"
 
 
 class Foreseen(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -104,6 +107,7 @@ def agree(sessions: Iterable[Session]) -> LabelAgreement:
                     cause=verdict.cause,
                     grade=_grade(diagnosis.reason, verdict),
                     lost=verdict.lost,
+                    by=diagnosis.by,
                 )
             )
     counts: dict[tuple[str, str, Grade], int] = {}

@@ -157,6 +157,7 @@ def agreement_document(agreement: LabelAgreement, problems: Iterable[Problem] = 
                 "kind": row.kind,
                 "cause": row.cause,
                 "grade": row.grade,
+                "by": row.by,
                 "lost_tokens": row.lost,
             }
             for row in agreement.rows

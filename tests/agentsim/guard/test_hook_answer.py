@@ -150,7 +150,12 @@ def test_a_summary_of_a_cold_cache(tmp_path: Path, transcript: Path) -> None:
 
 
 def test_a_resume_after_the_cache_has_gone(transcript: Path) -> None:
-    more = {"source": "resume", "model": MODEL, "context_tokens": 400_000, "seconds_since_last_response": 7_300}
+    more: dict[str, Any] = {
+        "source": "resume",
+        "model": MODEL,
+        "context_tokens": 400_000,
+        "seconds_since_last_response": 7_300,
+    }
     answer = event("SessionStart", transcript, prompt_cache_likely_expired=True, **more)
     assert answer is not None
     assert "the last answer was 2 h ago" in answer["systemMessage"]
@@ -215,7 +220,22 @@ def test_exact_amounts_of_a_policy() -> None:
 def test_a_thousand_malformed_events_are_harmless(tmp_path: Path, transcript: Path) -> None:
     draw = random.Random(11)
     names = ["UserPromptSubmit", "PreModelSwitch", "SessionStart", "PreCompact", "PostToolUse", "Other"]
-    values = [None, True, -1, 2**70, 1.5, "x" * 500, "\x1b[31m", [], {}, [[]], {"a": {}}, "5m", MODEL, str(transcript)]
+    values: list[object] = [
+        None,
+        True,
+        -1,
+        2**70,
+        1.5,
+        "x" * 500,
+        "\x1b[31m",
+        [],
+        {},
+        [[]],
+        {"a": {}},
+        "5m",
+        MODEL,
+        str(transcript),
+    ]
     for number in range(1_000):
         made = {"session_id": "s1", "hook_event_name": draw.choice(names), "transcript_path": str(transcript), **SWITCH}
         for _ in range(draw.randint(1, 4)):

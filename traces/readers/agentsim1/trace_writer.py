@@ -160,7 +160,7 @@ def _usage(usage: Usage) -> UsageRow:
 
 
 def _diagnosis(diagnosis: ProviderDiagnosis) -> DiagnosisRow | None:
-    if diagnosis == ProviderDiagnosis():
+    if diagnosis == ProviderDiagnosis() or diagnosis.by != "provider":
         return None
     return DiagnosisRow(reported=diagnosis.reported, reason=diagnosis.reason, missed_tokens=diagnosis.missed_tokens)
 

@@ -12,6 +12,7 @@ from agentsim.traces.readers.claude_code.claude_files import LogFile, conversati
 from agentsim.traces.readers.claude_code.claude_requests import request_id, request_of
 from agentsim.traces.readers.claude_code.claude_scan import scan
 from agentsim.traces.readers.claude_code.claude_steps import CallStep, Tree
+from agentsim.traces.readers.claude_code.claude_words import with_harness_words
 from agentsim.traces.time_stamps import nanoseconds
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _session(
         format=FORMAT,
         completeness="messages",
         lanes=tuple(lane for lane in lanes.values() if lane.id in used_lanes),
-        requests=tuple(requests),
+        requests=tuple(with_harness_words(id, requests)),
         events=tuple(events),
         files=tuple(path for unit in units for path in unit.files),
         harness="claude-code",

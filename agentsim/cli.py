@@ -47,6 +47,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Real harnesses": {
         "guard": "Warn in Claude Code before something expensive happens.",
+        "mcp": "Serve read-only tools to agents over MCP.",
         "exec": "Run a harness against an emulated provider.",
         "serve": "Emulate a provider, cache included, for real harnesses.",
         "record": "Record a harness's real traffic, and pass it on.",

@@ -24,6 +24,7 @@ EXTRAS: Mapping[str, Extra] = MappingProxyType(
         "vcr": Extra(("yaml", "brotli"), "VCR cassettes"),
         "web": Extra(("textual_serve",), "agentsim tui --web"),
         "serve": Extra(("starlette", "uvicorn", "httptools", "httpx2", "brotli"), "serve, exec and record"),
+        "mcp": Extra(("mcp",), "agentsim mcp"),
         "probe": Extra(("anthropic", "openai"), "rules probe and rules live, with the official clients"),
     }
 )

@@ -16,6 +16,7 @@ from agentsim.rules.prices.price_store import ADDITIONS, cache_file
 from agentsim.rules.providers.rules_library import brought_files, load_rules, provider_names
 from agentsim.traces.format_registry import told_format
 from agentsim.traces.harness_places import PLACES, FoundPlace, found_places
+from agentsim.traces.kept_places import state_folder
 from agentsim.traces.log_walk import find
 
 _PRICES = "genai-prices"
@@ -95,6 +96,7 @@ def check_up(paths: Sequence[str] = ()) -> Checkup:
         kept=(
             _kept("compiled prices", cache_file()),
             _kept("what the app remembers", _state_file()),
+            _kept("failures of hooks", os.path.join(state_folder(), "failures.jsonl")),
         ),
     )
 

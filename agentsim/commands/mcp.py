@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
     from agentsim.core.session import Problem, Session
 
-EXAMPLES = (
-    ("agentsim mcp", "Serve on standard input and output until the client goes."),
-)
+EXAMPLES = (("agentsim mcp", "Serve on standard input and output until the client goes."),)
 
 INSTRUCTIONS = (
     "What sessions of LLM agents on this machine cost, which requests lost the prompt cache and why, and what the next "

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from agentsim.core.session import Accounting, Event, Lane, Problem, Request, Session
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
 from agentsim.traces.readers.claude_code.claude_conversation import ClaudeConversation
+from agentsim.traces.readers.claude_code.claude_diagnoses import with_harness_words
 from agentsim.traces.readers.claude_code.claude_files import LogFile, conversations
 from agentsim.traces.readers.claude_code.claude_requests import request_id, request_of
 from agentsim.traces.readers.claude_code.claude_scan import scan
 from agentsim.traces.readers.claude_code.claude_steps import CallStep, Tree
-from agentsim.traces.readers.claude_code.claude_words import with_harness_words
 from agentsim.traces.time_stamps import nanoseconds
 
 if TYPE_CHECKING:

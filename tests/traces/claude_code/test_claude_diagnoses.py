@@ -11,7 +11,7 @@ from agentsim.diagnose import diagnose
 from agentsim.guard.kept_words import CAUSES
 from agentsim.guard.status_line import line_of
 from agentsim.traces.format_registry import read
-from agentsim.traces.readers.claude_code.claude_words import SAYS
+from agentsim.traces.readers.claude_code.claude_diagnoses import SAYS
 from agentsim.trust.agreement import agree
 from tests.agentsim.guard.sessions_of_claude import NOW, cache, document, reply
 

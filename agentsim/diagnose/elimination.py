@@ -155,7 +155,9 @@ def _by_the_provider(
     evidence: Evidence = by
     if finer is not None:
         _tell(finer, established, to_check)
-        code, evidence = finer.code, by if finer.code == answer else "implied"
+        code = finer.code
+        if code != answer:
+            evidence = "implied" if finer.standing == "sufficient" else "likely"
     missed = case.row.diagnosis.missed_tokens
     if missed is not None:
         what = "follow the first difference" if by == "provider" else "were written again"

@@ -20,10 +20,13 @@ from agentsim.diagnose import diagnose
 from agentsim.rules.prices import RateCard, default_book, input_cost
 from agentsim.rules.providers import ProviderRules, rules_for
 from agentsim.whatif.policies.session_rewriting import has_markers
-from agentsim.whatif.policies.summary_policy import KEPT, OTHERS_KEPT, REREAD_TOKENS, SHRUNK, WRITTEN
+from agentsim.whatif.policies.summary_policy import KEPT, MOST_KEPT, SHRUNK, WRITTEN
 
 LIMITS = (95_000, 120_000, 167_000, 239_000)
 """Tokens at which a compaction is tried, where a prompt is longer."""
+
+REREAD_TOKENS = 3_000
+"""Tokens that are read again after it, at most."""
 
 SLACK = 10_000
 """By how much what is left after a compaction may differ from the figure taken for it, each way."""
@@ -301,7 +304,7 @@ def _left_after(session: Session, lane: Sequence[_Priced]) -> int:
     if own:
         return int(median(own))
     head = min((row.usage.read for row in lane if row.usage.read), default=0)
-    return min(head, totals[0]) + KEPT.get(session.harness or "", OTHERS_KEPT)
+    return min(head, totals[0]) + KEPT.get(session.harness or "", MOST_KEPT // 2)
 
 
 def _compacted_lane(lane: Sequence[_Priced], limit: int, left: int, cheap: bool) -> tuple[int | None, int, int]:

@@ -14,6 +14,7 @@ import msgspec
 from agentsim.core.session import Session
 from agentsim.whatif.comparison import Comparison, compare
 from agentsim.whatif.policies import Policy, policy
+from agentsim.whatif.policies.summary_policy import FEWEST_KEPT, MOST_KEPT
 
 RESERVED = 33_000
 """What Claude Code keeps free of its window before it compacts: 20,000 tokens for the summary and 13,000 more."""
@@ -21,13 +22,16 @@ RESERVED = 33_000
 
 class SweepPoint(msgspec.Struct, frozen=True, kw_only=True):
     """One value. ``setting`` is what to write in the harness; ``cost`` and ``saving`` are picodollars, ``None`` where
-    money is withheld. ``changed`` is in how many sessions it changes anything, ``added`` how many requests it adds."""
+    money is withheld; ``least`` and ``most`` are the saving over what the log does not tell, where that is varied.
+    ``changed`` is in how many sessions it changes anything, ``added`` how many requests it adds."""
 
     value: int
     setting: str | None
     policy: str
     cost: int | None
     saving: int | None
+    least: int | None = None
+    most: int | None = None
     equivalents: int | None
     changed: int
     added: int
@@ -56,6 +60,7 @@ class _Varied(msgspec.Struct, frozen=True):
     title: str
     values: tuple[int, ...]
     setting: Callable[[str | None, int], str | None]
+    unknown: tuple[Mapping[str, object], ...] = ()
 
 
 def _compact_setting(harness: str | None, value: int) -> str | None:
@@ -77,6 +82,10 @@ SWEEPS: Mapping[str, _Varied] = MappingProxyType(
             "compaction at so many tokens",
             (67_000, 95_000, 120_000, 140_000, 167_000, 200_000, 239_000, 300_000, 400_000, 467_000, 600_000, 800_000),
             _compact_setting,
+            (
+                {"summary_tokens": FEWEST_KEPT, "reread": False},
+                {"summary_tokens": MOST_KEPT, "reread_tokens": 6_000, "reread_requests": 4},
+            ),
         ),
         "keep-alive": _Varied(
             "keep-alive", "most", "refreshes in a pause, at most", (1, 2, 3, 5, 8, 11, 15, 20, 30), lambda _h, _v: None
@@ -93,17 +102,33 @@ def sweep(
     that is not among SWEEPS."""
     varied = SWEEPS[name]
     tried = [policy(varied.policy, **{varied.parameter: value}) for value in varied.values]
-    comparison = compare(sessions, tried, progress=progress)
+    others = [
+        policy(varied.policy, **{varied.parameter: value}, **given)
+        for value in varied.values
+        for given in varied.unknown
+    ]
+    whole = compare(sessions, [*tried, *others], progress=progress)
+    specs = {one.spec for one in tried}
+    comparison = msgspec.structs.replace(
+        whole,
+        outcomes=tuple(outcome for outcome in whole.outcomes if outcome.policy.spec in specs),
+        not_tried=tuple(each for each in whole.not_tried if each.name in specs),
+    )
     return SettingSweep(
         name=name,
         title=varied.title,
         condition=tried[0].assumes,
         comparison=comparison,
-        points=tuple(_points(varied, tried, comparison)),
+        points=tuple(_points(varied, tried, comparison, whole)),
     )
 
 
-def _points(varied: _Varied, tried: Sequence[Policy], comparison: Comparison) -> Iterable[SweepPoint]:
+def _points(
+    varied: _Varied, tried: Sequence[Policy], comparison: Comparison, whole: Comparison
+) -> Iterable[SweepPoint]:
+    possible: dict[object, list[int | None]] = {}
+    for found in whole.outcomes:
+        possible.setdefault(getattr(found.policy, varied.parameter), []).append(found.saving)
     outcomes = {getattr(outcome.policy, varied.parameter): outcome for outcome in comparison.outcomes}
     reasons = {each.name: each.reason for each in comparison.not_tried}
     for one, value in zip(tried, varied.values, strict=True):
@@ -122,6 +147,10 @@ def _points(varied: _Varied, tried: Sequence[Policy], comparison: Comparison) ->
                 reason=reasons.get(one.spec),
             )
             continue
+        savings = possible[value] if varied.unknown else []
+        # Where one of them changes nothing (a history too short for so large a summary), nothing is saved by it.
+        savings += [0] * (1 + len(varied.unknown) - len(savings)) if varied.unknown else []
+        told = [saving for saving in savings if saving is not None]
         priced = comparison.withheld is None and outcome.saving is not None
         yield SweepPoint(
             value=value,
@@ -129,6 +158,8 @@ def _points(varied: _Varied, tried: Sequence[Policy], comparison: Comparison) ->
             policy=outcome.policy.spec,
             cost=outcome.sums.known_cost if priced else None,
             saving=outcome.saving,
+            least=min(told) if told and priced else None,
+            most=max(told) if told and priced else None,
             equivalents=outcome.saving_equivalents,
             changed=outcome.changed,
             added=outcome.sums.requests - comparison.recorded.requests,

@@ -65,6 +65,8 @@ def sweep_document(sweep: SettingSweep) -> Document:
                 "setting": point.setting,
                 "cost": exact(point.cost, DOLLAR_DIGITS),
                 "saving": exact(point.saving, DOLLAR_DIGITS),
+                "saving_at_least": exact(point.least, DOLLAR_DIGITS),
+                "saving_at_most": exact(point.most, DOLLAR_DIGITS),
                 "saving_input_equivalents": exact(point.equivalents, TOKEN_DIGITS),
                 "sessions_changed": point.changed,
                 "requests_added": point.added,

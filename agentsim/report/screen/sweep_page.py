@@ -17,10 +17,11 @@ COLUMNS = (
     TableColumn("requests more", ">", 3),
     TableColumn("cost", ">", 6),
     TableColumn("saves", ">", 9),
+    TableColumn("between", ">", 7),
     TableColumn("", "<", 5, 6),
 )
 
-BAR = 24
+BAR = 12
 """Cells of the longest bar."""
 
 
@@ -33,9 +34,9 @@ def write_sweep(paper: Paper, sweep: SettingSweep) -> None:
     places = figures.places_for([comparison.recorded.cost])
     widest = max((abs(point.saving) for point in sweep.points if point.saving is not None), default=0)
     rows: list[list[Span]] = [
-        ["as recorded", "", figures.money(comparison.recorded.known_cost, places), "", ""]
+        ["as recorded", "", figures.money(comparison.recorded.known_cost, places), "", "", ""]
         if comparison.withheld is None
-        else ["as recorded", "", figures.UNKNOWN, "", ""]
+        else ["as recorded", "", figures.UNKNOWN, "", "", ""]
     ]
     rows += [_row(point, sweep.best, widest, places) for point in sweep.points]
     write_table(paper, COLUMNS, rows)
@@ -48,19 +49,28 @@ def write_sweep(paper: Paper, sweep: SettingSweep) -> None:
             + (f" ({best.setting})." if best.setting else ".")
             + " It was found in these sessions; others may be best at another.",
         )
+    if any(point.least is not None for point in sweep.points):
+        text = "Between: what is left after a compaction, and read again, taken as large and as small as is known."
+        paper.paragraph((text, Style.FAINT))
     paper.paragraph((f"If: {sweep.condition}", Style.FAINT))
 
 
 def _row(point: SweepPoint, best: SweepPoint | None, widest: int, places: int) -> list[Span]:
     if point.saving is None:
         reason = "" if point.reason is None else "as recorded" if point.reason.startswith("no history") else ""
-        return [figures.count(point.value), "", figures.UNKNOWN, (reason or figures.UNKNOWN, Style.FAINT), ""]
+        return [figures.count(point.value), "", figures.UNKNOWN, (reason or figures.UNKNOWN, Style.FAINT), "", ""]
     cells = abs(point.saving) * BAR // widest if widest else 0
     style = Style.GOOD if point.saving > 0 else Style.BAD
+    between = ""
+    if point.least is not None and point.most is not None:
+        between = f"{figures.money(point.least, places)} and {figures.money(point.most, places)}"
+        if point.least < 0 < point.most:
+            style = Style.PLAIN
     return [
         (figures.count(point.value), Style.STRONG if point is best else Style.PLAIN),
         figures.count(point.added),
         figures.money(point.cost, places),
         (figures.money(point.saving, places), style),
+        between,
         (("█" if point.saving > 0 else "░") * cells, style),
     ]

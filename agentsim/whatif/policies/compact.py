@@ -12,8 +12,7 @@ from agentsim.rules.providers import rules_for
 from agentsim.whatif.policies.policy import Policy
 from agentsim.whatif.policies.session_rewriting import last_marker, profile_of, with_parents
 from agentsim.whatif.policies.summary_policy import (
-    REREAD_REQUESTS,
-    REREAD_TOKENS,
+    REREAD,
     WRITTEN,
     CompactionShape,
     When,
@@ -42,20 +41,24 @@ class _Compacting(Policy, frozen=True, kw_only=True):
     """Size of what stands in place of the history; 0: as in the session's own compactions, else in its harness's."""
     instruction_tokens: int = 500
     """Size of the instruction that asks for it."""
-    reread_tokens: int = REREAD_TOKENS
-    """Tokens that the agent reads again after it."""
-    reread_requests: int = REREAD_REQUESTS
+    reread: bool = True
+    """Whether the agent reads again what it needs."""
+    reread_tokens: int = 0
+    """Tokens that it reads again; 0: as in recorded sessions of its harness, where there are any."""
+    reread_requests: int = 2
     """Requests in which it does."""
 
     def shape(self, session: Session) -> CompactionShape:
         """The sizes for a session."""
         kept = self.summary_tokens or kept_after(session)
+        known, requests = REREAD.get(session.harness or "", (0, self.reread_requests))
+        again = self.reread_tokens or known
         return CompactionShape(
             kept=kept,
             written=min(kept, WRITTEN),
             instruction=self.instruction_tokens,
-            reread=self.reread_tokens,
-            requests=self.reread_requests,
+            reread=again if self.reread else 0,
+            requests=self.reread_requests if self.reread_tokens else requests,
         )
 
     def above(self, limit: int, shape: CompactionShape) -> When:

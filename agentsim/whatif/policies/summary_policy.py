@@ -35,20 +35,24 @@ SHRUNK = 2
 LONGEST_HEAD = 50_000
 """Tokens that tools and system are taken to have at most, where nothing but a marker shows where they end."""
 
-KEPT: Mapping[str, int] = MappingProxyType({"claude-code": 22_500, "codex": 20_000, "pi": 22_000})
+KEPT: Mapping[str, int] = MappingProxyType({"claude-code": 13_800, "codex": 20_000, "pi": 22_000})
 """Tokens that stand behind tools and system after a compaction: the summary and what the harness keeps or puts back.
 
-Claude Code: 13,800 (2.1.5) and 31,200 (2.1.219) in the recorded sessions of shared/data; Codex 0.142: 20,400 there; Pi:
-20,000 that it keeps (keepRecentTokens) and a summary.
+Claude Code: 13,800 in the recorded session with a window of 200,000 (2.1.5); 31,200 in that with a million (2.1.219),
+which also kept its last messages. Codex 0.142: 20,400 in the recorded session. Pi: 20,000 that it keeps
+(keepRecentTokens) and a summary. Of others nothing is recorded: what the model wrote for a summary.
 """
-OTHERS_KEPT = 20_000
+OTHERS_KEPT = 3_000
+FEWEST_KEPT, MOST_KEPT = 3_000, 31_200
+"""What a compaction leaves at least and at most: a summary alone, and the largest of the recorded sessions."""
 
 WRITTEN = 5_000
 """Tokens that the model writes for a summary, at most: 2,429 and 5,150 in the recorded sessions."""
 
-REREAD_TOKENS, REREAD_REQUESTS = 3_000, 4
-"""What is read again after a compaction although it had been there before: 2,593 tokens in four requests in the one
-recorded session of Claude Code that shows it (2.1.5)."""
+REREAD: Mapping[str, tuple[int, int]] = MappingProxyType({"claude-code": (2_600, 2)})
+"""Tokens that come back after a compaction because they are read again, and in how many requests: 2,593 tokens of files
+that had been read before, in the one recorded session of Claude Code that shows it (2.1.5). Of others nothing is
+recorded."""
 
 
 class CompactionShape(msgspec.Struct, frozen=True, kw_only=True):

@@ -100,9 +100,7 @@ def long_session(turns: int, gap: float = 60, size: int = 10_000, **more) -> Ses
 
 
 def test_compacting_earlier() -> None:
-    given = under(
-        long_session(6), "compact-earlier:at=40000,summary_tokens=2000,instruction_tokens=300,reread_tokens=0"
-    )
+    given = under(long_session(6), "compact-earlier:at=40000,summary_tokens=2000,instruction_tokens=300")
     # r3 has 43,000 tokens: the summary is asked for before r4, which holds head, summary, and its own 10,000.
     assert split(given) == [
         ("r0", 13_000, 0, 0),
@@ -140,7 +138,7 @@ def test_what_is_read_again_comes_back_in_requests_of_its_own() -> None:
 
 
 def test_a_recorded_compaction_that_a_shorter_history_would_not_have_had_is_undone() -> None:
-    spec = "compact-earlier:at=50000,summary_tokens=2000,instruction_tokens=300,reread_tokens=0"
+    spec = "compact-earlier:at=50000,summary_tokens=2000,instruction_tokens=300"
     # r5 has 63,000 tokens in the log, and 25,000 once r4's 53,000 became 2,000: it is not compacted at r6 as well.
     assert split(under(compacted_at(6), spec))[4:] == [
         ("r4", 10_000, 43_000, 0),
@@ -156,13 +154,13 @@ def test_a_recorded_compaction_that_a_shorter_history_would_not_have_had_is_undo
 def test_a_compaction_that_a_person_asked_for_stays() -> None:
     asked = Event(kind="compaction", time=None, lane="main", before="r6", detail="manual")
     given = msgspec.structs.replace(compacted_at(6), events=(asked,))
-    spec = "compact-earlier:at=50000,summary_tokens=2000,instruction_tokens=300,reread_tokens=0"
+    spec = "compact-earlier:at=50000,summary_tokens=2000,instruction_tokens=300"
     assert split(under(given, spec))[6:9] == [("r5", 12_000, 3_000, 0), ("sum", 30_500, 0, 0), ("r6", 12_000, 3_000, 0)]
 
 
 def test_a_recorded_compaction_below_the_limit_stays() -> None:
     assert parse("compact-earlier:at=63000").applies(compacted_at(6)) == "no history grows beyond 63,000 tokens"
-    kept = under(compacted_at(6), "compact-earlier:at=42000,summary_tokens=2000,reread_tokens=0")
+    kept = under(compacted_at(6), "compact-earlier:at=42000,summary_tokens=2000")
     assert [r.id for r in kept.requests if r.id.endswith("/summary")] == ["r3/summary", "r7/summary"]
 
 
@@ -174,7 +172,7 @@ def test_what_is_kept_is_measured_in_the_session_or_taken_from_its_harness() -> 
 
 def test_compacting_before_a_pause() -> None:
     long = long_session(2, gap=20 * MINUTE, size=150_000)
-    given = under(long, "compact-before-expiry:summary_tokens=2000,instruction_tokens=300,reread_tokens=0")
+    given = under(long, "compact-before-expiry:summary_tokens=2000,instruction_tokens=300")
     assert split(given) == [
         ("r0", 153_000, 0, 0),
         ("r0/summary", 0, 153_000, 300),
@@ -203,7 +201,7 @@ def compacted_at(turn: int) -> Session:
 def test_compacting_later() -> None:
     given = compacted_at(6)
     assert split(given)[6:8] == [("sum", 30_500, 0, 0), ("r6", 12_000, 3_000, 0)]
-    later = under(given, "compact-later:at=80000,summary_tokens=2000,instruction_tokens=300,reread_tokens=0")
+    later = under(given, "compact-later:at=80000,summary_tokens=2000,instruction_tokens=300")
     # r7 has 83,000 tokens by then.
     assert split(later)[5:] == [
         ("r5", 10_000, 53_000, 0),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.options.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ EXAMPLES = (
 @paths_argument()
 @json_option
 @strict_option
+@rules_option
 def command(paths: tuple[str, ...], as_json: bool, strict: bool) -> ExitCode:
     """Judge sessions blind and compare with the reasons that the provider itself wrote into the logs.
 

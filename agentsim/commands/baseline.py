@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.options.budget_options import config_option
-from agentsim.commands.options.command import FILE, Command, paths_argument
+from agentsim.commands.options.command import Command, output_option, paths_argument
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -26,14 +27,8 @@ EXAMPLES = (
 @click.argument("action", type=click.Choice(["write", "diff"]))
 @paths_argument(required=False)
 @config_option
-@click.option(
-    "-o",
-    "--output",
-    "target",
-    metavar="FILE",
-    type=FILE,
-    help="The file ('-': standard output).  [default: the configuration's]",
-)
+@output_option("the baseline, and not where the configuration says,")
+@rules_option
 def command(action: str, paths: tuple[str, ...], config: str | None, target: str | None) -> ExitCode:
     """Write the baseline, a file to commit: what each session cost, read, wrote and lost.
 
@@ -45,6 +40,7 @@ def command(action: str, paths: tuple[str, ...], config: str | None, target: str
     from agentsim.budget.file_globs import relative_path
     from agentsim.budget.recordings import read_recordings
     from agentsim.commands.options.budget_options import baseline_file, inputs_of, load, nearest_config
+    from agentsim.commands.options.piped_input import is_piped
     from agentsim.report.notices import tell_problems
     from agentsim.report.output import STDOUT, need_file, need_folder, write_safe
     from agentsim.report.paper import Paper
@@ -52,6 +48,10 @@ def command(action: str, paths: tuple[str, ...], config: str | None, target: str
 
     if action == "diff":
         need_file("--output", target, "'diff' compares with a file")
+    piped = next(filter(is_piped, paths), None)
+    if piped is not None:
+        reason = "what a pipe brings has no name that a baseline could know it by"
+        raise Failure(reason, file=piped, remedy="write it to a file first", code=ExitCode.USAGE)
     file = config or nearest_config()
     loaded = load(file) if file is not None else None
     root = loaded.root if loaded is not None else "."

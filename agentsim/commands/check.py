@@ -12,8 +12,9 @@ from agentsim.commands.options.budget_options import (
     config_option,
     limit_options,
 )
-from agentsim.commands.options.command import FILE, Command, paths_argument
+from agentsim.commands.options.command import Command, json_option, output_option, paths_argument
 from agentsim.commands.options.rules_option import rules_option
+from agentsim.core.near_words import did_you_mean
 from agentsim.report.exits import ExitCode, Failure
 
 EXAMPLES = (
@@ -32,7 +33,8 @@ FORMATS_HELP = "terminal, json, junit, sarif, github, markdown, or one that an i
 @baseline_option
 @against_option
 @click.option("--format", "format_name", metavar="FORMAT", default="terminal", show_default=True, help=FORMATS_HELP)
-@click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="Write there instead of standard output.")
+@json_option
+@output_option("the judgement")
 @click.option("--also", metavar="FORMAT=FILE", multiple=True, help="One more format, to a file. May be repeated.")
 @limit_options
 @rules_option
@@ -42,6 +44,7 @@ def command(
     baseline: str | None,
     against: str | None,
     format_name: str,
+    as_json: bool,
     target: str | None,
     also: tuple[str, ...],
     **limits: Any,
@@ -55,6 +58,11 @@ def command(
     from agentsim.commands.options.budget_options import budget_of, load, nearest_config
     from agentsim.report.output import STDOUT, check_targets, output
 
+    if as_json:
+        if format_name not in ("terminal", "json"):
+            reason = f"--json and --format {format_name} exclude each other"
+            raise Failure(reason, remedy="give one of them", code=ExitCode.USAGE)
+        format_name = "json"
     _check_format("--format", format_name)
     others = [_target(text) for text in also]
     targets = [(format_name, target), *others]
@@ -96,5 +104,5 @@ def _check_format(option: str, name: str) -> None:
     from agentsim.report.gate_reporters import OURS, formats
 
     if name not in OURS and name not in formats():
-        remedy = f"formats are {', '.join(formats())}"
+        remedy = did_you_mean(name, formats(), f"formats are {', '.join(formats())}")
         raise Failure(f"{option}: no format is called {name[:40]!r}", remedy=remedy, code=ExitCode.USAGE)

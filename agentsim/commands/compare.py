@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.options.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.options.command import (
+    Command,
+    all_option,
+    json_option,
+    paths_argument,
+    session_option,
+    strict_option,
+)
 from agentsim.commands.options.policy_choice import named_and_others
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
@@ -44,14 +51,14 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     shell_complete=_complete,
     help="Try this policy; may be given several times. 'agentsim policies' lists them.",
 )
-@click.option("--all", "every", is_flag=True, help="Try also policies under which the model is shown something else.")
+@all_option("try also policies under which the model is shown something else")
 @click.option("--combine", is_flag=True, help="Find the best compatible policies, and what each adds to the others.")
 @click.option(
     "--sweep",
     type=click.Choice(["compact", "keep-alive"]),
     help="Try one setting at many values, the same for every session, and show the curve.",
 )
-@click.option("--session", "session_id", metavar="ID", help="Only this session: the beginning of its id.")
+@session_option
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV, one record a policy.")
 @strict_option

@@ -6,13 +6,15 @@ import sys
 
 import click
 
-from agentsim.commands.options.command import FILE, Command
+from agentsim.commands.options.command import FILE, Command, json_option, output_option
+from agentsim.commands.options.rules_option import rules_option
+from agentsim.core.near_words import did_you_mean
 from agentsim.report.exits import ExitCode, Failure
 
 EXAMPLES = (
     ("agentsim conform", "Every known harness that is installed, through every act."),
     ("agentsim conform claude-code codex --act resume --act parallel-twelve", "Two harnesses, two acts."),
-    ("agentsim conform --json now.json -- ./my-agent --prompt {prompt}", "Your own harness; keep the figures."),
+    ("agentsim conform -o now.json -- ./my-agent --prompt {prompt}", "Your own harness; keep the figures."),
     ("agentsim conform --baseline before.json -- ./my-agent --prompt {prompt}", "For a CI: fail when it got worse."),
 )
 
@@ -20,7 +22,8 @@ EXAMPLES = (
 @click.command(cls=Command, examples=EXAMPLES, short_help="Run harnesses through acts, and compare their prefixes.")
 @click.argument("words", metavar="[HARNESS...] [-- COMMAND...]", nargs=-1, type=click.UNPROCESSED)
 @click.option("--act", "acts", metavar="NAME", multiple=True, help="Only this act. May be repeated.")
-@click.option("--json", "json_file", metavar="FILE", type=FILE, help="Write the figures there ('-': standard output).")
+@json_option
+@output_option("the figures as JSON", name="json_file")
 @click.option("--markdown", metavar="FILE", type=FILE, help="Write a page of documentation there.")
 @click.option("--baseline", metavar="FILE", type=FILE, help="Fail where an act loses more than in these figures.")
 @click.option("--keep", metavar="FOLDER", type=FILE, help="Keep the trace of each act in this folder.")
@@ -28,9 +31,11 @@ EXAMPLES = (
     "--jobs", metavar="N", type=click.IntRange(1, 64), default=2, show_default=True, help="Acts that run at once."
 )
 @click.option("--list", "listing", is_flag=True, help="List harnesses and acts, and run nothing.")
+@rules_option
 def command(
     words: tuple[str, ...],
     acts: tuple[str, ...],
+    as_json: bool,
     json_file: str | None,
     markdown: str | None,
     baseline: str | None,
@@ -56,12 +61,14 @@ def command(
     from agentsim.conform.conformance import Conformance, HarnessVersion, regressions
     from agentsim.conform.harness_adapters import adapter, adapter_names, adapter_of_command
     from agentsim.report.json.conform_json import conform_document, conform_of
-    from agentsim.report.output import beside, check_targets, output, write_safe
+    from agentsim.report.output import STDOUT, beside, check_targets, output, write_safe
     from agentsim.report.paper import Paper
     from agentsim.report.progress import ProgressBar
     from agentsim.report.screen.conform_page import write_conformance, write_regressions
 
     known_acts, known = act_names(), adapter_names()
+    if as_json and json_file is None:
+        json_file = STDOUT
     paper = Paper.on(beside(json_file))
     if listing:
         for name in known:
@@ -70,18 +77,21 @@ def command(
         for name in known_acts:
             paper.line(f"{name:<20} {act(name).title}")
         return ExitCode.OK
-    check_targets(("--json", json_file), ("--markdown", markdown))
+    check_targets(("--output", json_file), ("--markdown", markdown))
     need_extra()
     names, own = _split(words, known)
     for name in acts:
         if name not in known_acts:
-            raise Failure(f"--act {name}: no such act", remedy="see --list", code=ExitCode.USAGE)
+            remedy = did_you_mean(name, known_acts, "see --list")
+            raise Failure(f"--act {name}: no such act", remedy=remedy, code=ExitCode.USAGE)
     before = _baseline(baseline)
     adapters = [adapter_of_command(own)] if own else [adapter(name) for name in names or known]
     versions = {one.name: version_of(one) for one in adapters}
     missing = [one.name for one in adapters if versions[one.name] is None]
     if missing and (names or own):
-        raise Failure(f"{', '.join(missing)}: not installed", remedy="see --list", code=ExitCode.USAGE)
+        what = own[0] if own else ", ".join(missing)
+        remedy = did_you_mean(own[0], known, "see --list") if len(own) == 1 else "see --list"
+        raise Failure(f"{what}: not installed", remedy=remedy, code=ExitCode.USAGE)
     adapters = [one for one in adapters if one.name not in missing]
     if not adapters:
         raise Failure("no known harness is installed", remedy="install one, or name a command", code=ExitCode.USAGE)
@@ -126,7 +136,8 @@ def _split(words: tuple[str, ...], known: list[str]) -> tuple[tuple[str, ...], t
         return words, ()
     if words[0] in known:
         wrong = next(word for word in words if word not in known)
-        raise Failure(f"{wrong}: no such harness", remedy="see --list, or give one command", code=ExitCode.USAGE)
+        remedy = did_you_mean(wrong, known, "see --list, or give one command")
+        raise Failure(f"{wrong}: no such harness", remedy=remedy, code=ExitCode.USAGE)
     return (), words
 
 
@@ -148,7 +159,7 @@ def _baseline(file: str | None) -> bytes | None:
             data = stream.read()
         conform_of(data)
     except OSError as error:
-        raise Failure(error.strerror or str(error), file=file, remedy="make it with --json") from None
+        raise Failure(error.strerror or str(error), file=file, remedy="make it with -o") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise Failure(str(error), file=file, remedy="make it with --json") from None
+        raise Failure(str(error), file=file, remedy="make it with -o") from None
     return data

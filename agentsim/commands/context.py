@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.options.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.options.command import (
+    Command,
+    content_option,
+    json_option,
+    paths_argument,
+    session_option,
+    strict_option,
+)
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode
 
@@ -28,8 +35,8 @@ EXAMPLES = (
 @click.option(
     "--top", type=click.IntRange(0, 100_000), default=10, show_default=True, help="How many of the dearest to list."
 )
-@click.option("--session", "session_id", metavar="ID", help="Only this session: the beginning of its id.")
-@click.option("--content", is_flag=True, help="Show the first words of the pieces. They may be private.")
+@session_option
+@content_option
 @strict_option
 @rules_option
 def command(

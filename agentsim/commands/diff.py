@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentsim.commands.options.budget_options import config_option, limit_options
-from agentsim.commands.options.command import FILE, Command, json_option, strict_option
+from agentsim.commands.options.command import LOG, Command, all_option, json_option, session_option, strict_option
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode
 
 if TYPE_CHECKING:
@@ -26,19 +27,20 @@ EXAMPLES = (
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Compare two recordings, request by request.")
-@click.argument("old", metavar="OLD", type=FILE)
-@click.argument("new", metavar="NEW", type=FILE)
+@click.argument("old", metavar="OLD", type=LOG)
+@click.argument("new", metavar="NEW", type=LOG)
 @json_option
-@click.option("--all", "all_rows", is_flag=True, help="Show requests that came out the same, too.")
-@click.option("--session", "session_id", metavar="ID", help="Which session of both: the beginning of its id.")
+@all_option("show requests that came out the same, too")
+@session_option
 @config_option
 @limit_options
 @strict_option
+@rules_option
 def command(
     old: str,
     new: str,
     as_json: bool,
-    all_rows: bool,
+    every: bool,
     session_id: str | None,
     config: str | None,
     strict: bool,
@@ -73,7 +75,7 @@ def command(
         from agentsim.report.paper import Paper
         from agentsim.report.screen.changes_page import write_diff
 
-        write_diff(Paper.on(sys.stdout), changes, gate.results if gate is not None else (), all_rows=all_rows)
+        write_diff(Paper.on(sys.stdout), changes, gate.results if gate is not None else (), all_rows=every)
     skips = tell_skips([before.session, after.session], problems, strict)
     if gate is None:
         return skips

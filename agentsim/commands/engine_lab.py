@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.options.command import FILE, Command, json_option
+from agentsim.commands.options.command import FILE, Command, all_option, json_option
 from agentsim.core.extras import how_to_install, not_installed
+from agentsim.core.near_words import did_you_mean
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ EXAMPLES = (
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Run experiments on caches, beside published figures.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Run every experiment.")
+@all_option("run every experiment")
 @click.option("--md", metavar="FILE", type=FILE, help="Write a report in Markdown, its plots in a folder beside it.")
 @click.option("--weights", metavar="FILE", type=FILE, help="The model, as a GGUF file; 'tiny' is a seeded one.")
 @click.option("--seed", type=click.IntRange(0, 2**48), metavar="N", help="Draw other random numbers.")
@@ -37,7 +38,7 @@ EXAMPLES = (
 @json_option
 def command(
     names: tuple[str, ...],
-    everything: bool,
+    every: bool,
     md: str | None,
     weights: str | None,
     seed: int | None,
@@ -56,11 +57,13 @@ def command(
 
     need_file("--md", md, "plots lie in a folder beside the report")
     need_folder(md)
-    wanted = list(EXPERIMENTS) if everything else list(dict.fromkeys(names))
+    wanted = list(EXPERIMENTS) if every else list(dict.fromkeys(names))
     unknown = [name for name in wanted if name not in EXPERIMENTS]
     if unknown:
         raise Failure(
-            f"no experiment is called {unknown[0]}", remedy="'agentsim engine lab' lists them", code=ExitCode.USAGE
+            f"no experiment is called {unknown[0]}",
+            remedy=did_you_mean(unknown[0], EXPERIMENTS, "'agentsim engine lab' lists them"),
+            code=ExitCode.USAGE,
         )
     if not wanted:
         if md is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentsim.commands.options.command import Command
-from agentsim.core.near_words import nearest
+from agentsim.core.near_words import did_you_mean, nearest
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -67,8 +67,9 @@ def _harness(name: str) -> KnownHarness:
 
     found = known_harness(name)
     if found is None:
-        known = ", ".join(one.name for one in known_harnesses())
-        raise Failure(f"no settings of {name[:40]} are known", remedy=f"known are {known}", code=ExitCode.USAGE)
+        known = [one.name for one in known_harnesses()]
+        remedy = did_you_mean(name, known, f"known are {', '.join(known)}")
+        raise Failure(f"no settings of {name[:40]} are known", remedy=remedy, code=ExitCode.USAGE)
     return found
 
 

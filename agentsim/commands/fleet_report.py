@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.options.command import FILE, Command, json_option
+from agentsim.commands.options.command import FILE, LOG, Command, content_option, json_option, strict_option
 from agentsim.fleet.fleet_dimensions import LOSSES_BY
 from agentsim.report.exits import ExitCode, Failure
 
@@ -31,15 +31,16 @@ MOST_LISTED = 40
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Show what a fleet loses, where, and what would save it.")
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=FILE)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=LOG)
 @click.option("--html", metavar="FILE", type=FILE, help="Write a web page ('-': standard output).")
 @click.option("--csv", "as_csv", metavar="FILE", type=FILE, help="Write one dimension as CSV ('-': standard output).")
 @click.option("--by", type=click.Choice(LOSSES_BY), help="The dimension of --csv.  [default: cause]")
 @click.option("--policy", "specs", multiple=True, metavar="NAME[:param=value,...]", help="With logs: try this policy.")
 @click.option("--team", metavar="REGEX", help="With logs: whose a log is, the first group of this in its path.")
 @click.option("--title", metavar="TEXT", help=f"The title of the web page.  [default: {TITLE}]")
-@click.option("--content", is_flag=True, help="With logs: show titles and first words. They may be private.")
+@content_option
 @json_option
+@strict_option
 def command(
     paths: tuple[str, ...],
     html: str | None,
@@ -50,6 +51,7 @@ def command(
     title: str | None,
     content: bool,
     as_json: bool,
+    strict: bool,
 ) -> ExitCode:
     """Show the figures of a sweep's folder, or of logs (which are judged and simulated first, on this machine).
 
@@ -72,7 +74,7 @@ def command(
         raise Failure("no logs of a harness on this machine", remedy="name a folder of logs, or of a sweep")
     if html is not None and not (specs or team or as_csv or as_json) and not any(is_sweep(path) for path in where):
         check_targets(("--html", html))
-        return _page(where, html, title or TITLE, content)
+        return _page(where, html, title or TITLE, content, strict)
     if not paths:
         raise Failure("no PATH", remedy="name a folder, or add --html FILE alone", code=ExitCode.USAGE)
     check_targets(("--html", html), ("--csv", as_csv), ("--json", STDOUT if as_json else None))
@@ -109,10 +111,10 @@ def command(
     from agentsim.report.notices import tell_problems
 
     tell_problems(problems)
-    return ExitCode.OK
+    return ExitCode.UNREADABLE if strict and any(not problem.note for problem in problems) else ExitCode.OK
 
 
-def _page(where: Sequence[str], html: str, title: str, content: bool) -> ExitCode:
+def _page(where: Sequence[str], html: str, title: str, content: bool, strict: bool) -> ExitCode:
     """Write the web page of logs, which needs no extra."""
     from agentsim.commands.options.session_inputs import check_path, unreadable
     from agentsim.fleet.summary import summarise
@@ -139,4 +141,5 @@ def _page(where: Sequence[str], html: str, title: str, content: bool) -> ExitCod
     with output(html) as stream:
         write_safe(stream, page(summary, days, advice, title, where, content=content))
     tell_problems(summary.problems, [summary.accounting])
-    return ExitCode.OK
+    skipped = summary.accounting.skipped or any(not problem.note for problem in summary.problems)
+    return ExitCode.UNREADABLE if strict and skipped else ExitCode.OK

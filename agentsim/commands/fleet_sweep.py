@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.options.command import FILE, Command, json_option
+from agentsim.commands.options.command import LOG, Command, all_option, json_option, output_option, strict_option
 from agentsim.commands.options.fleet_input import check_packages, check_paths, check_team, policies_of
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     (
-        "agentsim fleet sweep ~/.claude/projects --out fleet/",
+        "agentsim fleet sweep ~/.claude/projects -o fleet/",
         "Every log, under policies that show the model the same.",
     ),
-    ("agentsim fleet sweep s3://logs --out fleet/ --policy ttl-1h --policy ttl-split", "Only these policies."),
+    ("agentsim fleet sweep s3://logs -o fleet/ --policy ttl-1h --policy ttl-split", "Only these policies."),
     (
-        "agentsim fleet sweep /logs --out /shared/fleet --scheduler tcp://10.0.0.5:8786",
+        "agentsim fleet sweep /logs -o /shared/fleet --scheduler tcp://10.0.0.5:8786",
         "On a Dask cluster.",
     ),
-    ("agentsim fleet sweep --scenario claude-code-day --seeds 100 --out fleet/", "A hundred simulated days."),
+    ("agentsim fleet sweep --scenario claude-code-day --seeds 100 -o fleet/", "A hundred simulated days."),
     ("agentsim fleet report fleet/ --html report.html", "Look at what came out."),
 )
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Judge and simulate thousands of logs, on many machines.")
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=FILE)
-@click.option("--out", "folder", metavar="FOLDER", required=True, type=FILE, help="Where the results go, as Parquet.")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=LOG)
+@output_option("the results, as Parquet,", name="folder", folder=True, required=True, also=("--out",))
 @click.option("--policy", "specs", multiple=True, metavar="NAME[:param=value,...]", help="Try this policy; repeatable.")
-@click.option("--all", "every", is_flag=True, help="Try also policies under which the model is shown something else.")
+@all_option("try also policies under which the model is shown something else")
 @click.option("--scenario", "scenarios", multiple=True, metavar="NAME", help="Simulate this scenario too; repeatable.")
 @click.option("--set", "settings", metavar="KEY=VALUE[,VALUE...]", multiple=True, help="Change a key of the scenarios.")
 @click.option("--seeds", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Seeds of each scenario.")
@@ -47,6 +47,7 @@ EXAMPLES = (
 @click.option("--shard", type=click.IntRange(1, 4096), default=32, show_default=True, help="MiB of logs in one task.")
 @rules_option
 @json_option
+@strict_option
 def command(
     paths: tuple[str, ...],
     folder: str,
@@ -61,6 +62,7 @@ def command(
     memory: str,
     shard: int,
     as_json: bool,
+    strict: bool,
 ) -> ExitCode:
     """Judge every session at and under the PATHs, and simulate each under every policy.
 
@@ -82,7 +84,7 @@ def command(
     if scheduler is not None and workers is not None:
         remedy = "leave --workers out: the scheduler has its own"
         raise Failure("--workers are those of this machine", remedy=remedy, code=ExitCode.USAGE)
-    need_file("--out", folder, "results are a folder of tables")
+    need_file("--output", folder, "results are a folder of tables")
     if "://" in folder:
         remedy = "name a folder of this machine, or one that is mounted"
         raise Failure("results go to a folder, not to a URL", file=folder, remedy=remedy, code=ExitCode.USAGE)
@@ -115,13 +117,16 @@ def command(
     found = _figures(done)
     if found is not None:
         _report(done, found, as_json)
-    tell_problems([*done.problems, *(problem for note in done.notes for problem in note.problems)])
+    problems = [*done.problems, *(problem for note in done.notes for problem in note.problems)]
+    tell_problems(problems)
     for failure in done.failed:
         listed = ", ".join(failure.files[:3]) + (" …" if len(failure.files) > 3 else "")
         warn(f"not done: {listed}: {failure.reason}; the same command tries it again")
     if found is None:
         remedy = "'agentsim trace formats' lists what can be read"
         raise Failure("no session could be judged", file=paths[0] if paths else folder, remedy=remedy)
+    if strict and any(not problem.note for problem in problems):
+        return ExitCode.UNREADABLE
     return ExitCode.FINDINGS if done.failed else ExitCode.OK
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.options.command import FILE, Command, json_option
+from agentsim.commands.options.command import FILE, LOG, Command, json_option, strict_option
 from agentsim.fleet.fleet_dimensions import WATCHED_BY
 from agentsim.report.exits import ExitCode, Failure
 
@@ -34,7 +34,7 @@ EXAMPLES = (
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Tell when a fleet began to lose more of its cache.")
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FILE)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=LOG)
 @click.option("--days", type=click.IntRange(1, 366), default=7, show_default=True, help="Days of a period.")
 @click.option("--periods", type=click.IntRange(1, 100), default=4, show_default=True, help="Periods to compare with.")
 @click.option(
@@ -57,6 +57,7 @@ EXAMPLES = (
 @click.option("--team", metavar="REGEX", help="With logs: whose a log is, the first group of this in its path.")
 @click.option("--prometheus", metavar="FILE", type=FILE, help="Write gauges for Prometheus's text file collector.")
 @json_option
+@strict_option
 def command(
     paths: tuple[str, ...],
     days: int,
@@ -69,6 +70,7 @@ def command(
     team: str | None,
     prometheus: str | None,
     as_json: bool,
+    strict: bool,
 ) -> ExitCode:
     """Compare what the last period lost to the cache with the periods before: over all, and by version of the harness,
     model and lifetime.
@@ -126,6 +128,8 @@ def command(
 
         write_watch(Paper.on(sys.stdout), seen, states)
     tell_problems(problems)
+    if strict and any(not problem.note for problem in problems):
+        return ExitCode.UNREADABLE
     worse = [change for change in seen.worse if words_of(change.dimension, change.name) not in acknowledge]
     return ExitCode.FINDINGS if worse or any(one.state == "open" for one in states) else ExitCode.OK
 

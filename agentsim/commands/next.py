@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.options.command import FILE, Command, json_option, strict_option
+from agentsim.commands.options.command import LOG, Command, json_option, session_option, strict_option
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
@@ -24,8 +24,8 @@ EXAMPLES = (
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Price what could be done next, before it is done.")
-@click.argument("path", metavar="[SESSION]", required=False, type=FILE)
-@click.option("--session", "session_id", metavar="ID", help="Which session, when there are several: how its id begins.")
+@click.argument("path", metavar="[SESSION]", required=False, type=LOG)
+@session_option
 @click.option("--lane", metavar="LANE", help="Which lane. Default: the main conversation that came last.")
 @click.option("--pause", type=click.FloatRange(0), default=12, show_default=True, help="Minutes of the pause to price.")
 @click.option("--model", "models", multiple=True, metavar="MODEL", help="A model to switch to. May be repeated.")

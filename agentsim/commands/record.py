@@ -9,6 +9,7 @@ import click
 
 from agentsim.commands.options.command import Command
 from agentsim.commands.options.endpoint_options import PORT_HELP, trace_options
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ EXAMPLES = (
     "--port", type=click.IntRange(0, 65535), default=None, help=f"{PORT_HELP}  [default: 8124; 0 for COMMAND]"
 )
 @trace_options
+@rules_option
 def command(
     words: tuple[str, ...], upstream: str, port: int | None, trace: str | None, fingerprint: bool, force: bool
 ) -> ExitCode:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from agentsim.commands.options.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.options.command import (
+    Command,
+    content_option,
+    json_option,
+    paths_argument,
+    session_option,
+    strict_option,
+)
 from agentsim.commands.options.engine_options import (
     backend_option,
     check_pages,
@@ -49,13 +56,11 @@ hour."""
 @click.option("--row", type=click.IntRange(1), metavar="N", help="Show one row: its number in the whole session.")
 @click.option("--line", type=click.IntRange(1), metavar="N", help="Show the row of this line of the log.")
 @click.option("--lane", metavar="LANE", help="Show one lane: its id, the beginning of it, or a name such as 'main'.")
-@click.option(
-    "--session", "session_id", metavar="ID", help="Which session, when there are several: the beginning of its id."
-)
+@session_option
 @click.option("--usage-only", is_flag=True, help="Ignore bodies; judge by the usage counters.")
 @click.option("--no-provider-diagnosis", is_flag=True, help="Judge blind, without the provider's own word.")
 @click.option("--savings", is_flag=True, help="Tell with each fix what it would have saved.")
-@click.option("--content", is_flag=True, help="Show the words around a difference. They may be private.")
+@content_option
 @click.option("--exit-code", is_flag=True, help="Exit with 1 when a request lost its cache.")
 @backend_option
 @rules_on_pages_option

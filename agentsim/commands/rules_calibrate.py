@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.options.command import FILE, Command, json_option, paths_argument, strict_option
+from agentsim.commands.options.command import Command, json_option, output_option, paths_argument, strict_option
 from agentsim.core.dates import has_date
 from agentsim.report.exits import ExitCode, Failure
 
@@ -25,7 +25,7 @@ EXAMPLES = (
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Fit a provider's lifetimes and steps to your own logs.")
 @paths_argument()
-@click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="Write a rules file with what was fitted.")
+@output_option("a rules file with what was fitted")
 @click.option("--provider", metavar="NAME", help="Only this provider; -o writes one.  [default: the most returns]")
 @json_option
 @strict_option

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from agentsim.commands.options.command import FILE, Command
+from agentsim.commands.options.command import LOG, Command
 from agentsim.report.exits import ExitCode
 
 EXAMPLES = (
@@ -16,7 +16,7 @@ EXAMPLES = (
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Check a file of caching rules of your own.")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=LOG)
 def command(files: tuple[str, ...]) -> ExitCode:
     """Check files of provider rules: spelling, values, dates, sources, and that no rule that is needed is missing.
 

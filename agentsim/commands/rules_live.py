@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.options.command import FILE, Command, paths_argument
+from agentsim.commands.options.command import Command, force_option, output_option, paths_argument, session_option
 from agentsim.commands.options.live_options import live_options
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
@@ -37,14 +37,14 @@ EXAMPLES = (
     "--provider", metavar="NAME", help="Whose rules predict: anthropic, openai, vllm, sglang.  [default: the API's]"
 )
 @click.option("--model", metavar="NAME", help="Ask this model instead of the recorded ones.")
-@click.option("--session", "session_id", metavar="ID", help="Which session: the beginning of its id.")
+@session_option
 @click.option("--limit", metavar="N", type=click.IntRange(1), help="Send the first N requests only.")
 @click.option("--speed", metavar="X", type=click.FloatRange(0, min_open=True), default=1.0, help="Shorten the gaps.")
 @click.option("--max-tokens", "output", type=click.IntRange(1), default=1, show_default=True, help="Output of each.")
 @click.option("--live", is_flag=True, help="Send it. Without this nothing is sent.")
 @live_options
-@click.option("--out", metavar="FILE", type=FILE, help="Write JSON lines there, a row for each answer ('-': stdout).")
-@click.option("--force", is_flag=True, help="Overwrite the file.")
+@output_option("a row for each answer, as JSON lines,", name="out", also=("--out",))
+@force_option
 @rules_option
 def command(
     paths: tuple[str, ...],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.options.command import FILE, Command
+from agentsim.commands.options.command import Command, force_option, output_option
 from agentsim.commands.options.live_options import live_options
 from agentsim.report.exits import ExitCode, Failure
 
@@ -26,7 +26,7 @@ EXAMPLES = (
     ("agentsim rules probe", "Four requests to the emulated endpoint: what they look like, for nothing."),
     ("agentsim rules probe --floor --lookback --visibility --ttl", "Measure each rule of the emulated provider."),
     (
-        "agentsim rules probe --live --model claude-haiku-4-5 --out probe.jsonl",
+        "agentsim rules probe --live --model claude-haiku-4-5 -o probe.jsonl",
         "Your account. Says the cost, and asks.",
     ),
 )
@@ -65,8 +65,8 @@ def _check_run(_ctx: click.Context, _option: click.Parameter, value: str | None)
     callback=_check_run,
     help="What its documents begin with.  [default: random]",
 )
-@click.option("--out", metavar="FILE", type=FILE, help="Write JSON lines there, as answers come ('-': stdout).")
-@click.option("--force", is_flag=True, help="Overwrite the file.")
+@output_option("JSON lines, as answers come,", name="out", also=("--out",))
+@force_option
 def command(
     provider: Api,
     model: str | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentsim.commands.options.command import FILE, Command, json_option
+from agentsim.commands.options.command import FILE, Command, json_option, output_option
 from agentsim.commands.options.engine_options import (
     backend_option,
     check_pages,
@@ -52,7 +52,7 @@ MOST_AGENTS_KEPT = 1_000
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Seeds to run under.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="The first seed.  [default: the scenario's]")
 @click.option("--chance", is_flag=True, help="Draw by lot which cache answers and what it drops early.")
-@click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="Write the sessions as an agentsim/1 trace.")
+@output_option("the sessions as an agentsim/1 trace")
 @click.option("--perfetto", metavar="FILE", type=FILE, help="Write a trace for Perfetto or Chrome.")
 @backend_option
 @rules_on_pages_option

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.options.command import FILE, Command, paths_argument, strict_option
+from agentsim.commands.options.command import Command, output_option, paths_argument, strict_option
+from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -23,8 +24,9 @@ EXAMPLES = (
     cls=Command, examples=EXAMPLES, short_help="Make a scenario with the sizes and times of recorded sessions."
 )
 @paths_argument()
-@click.option("-o", "--output", "target", metavar="FILE", type=FILE, help="Write there instead of standard output.")
+@output_option("the scenario")
 @strict_option
+@rules_option
 def command(paths: tuple[str, ...], target: str | None, strict: bool) -> ExitCode:
     """Write a scenario whose turns, rounds, sizes, pauses and tool times are those of the sessions in PATH.
 

@@ -7,6 +7,7 @@ import sys
 import click
 
 from agentsim.commands.options.command import Command, json_option
+from agentsim.core.near_words import did_you_mean
 from agentsim.report.exits import ExitCode
 
 EXAMPLES = (
@@ -27,7 +28,7 @@ def command(show: str | None, as_json: bool) -> ExitCode:
         if show not in names():
             raise Failure(
                 f"no bundled scenario is called {show}",
-                remedy="'agentsim scenario list' lists them",
+                remedy=did_you_mean(show, names(), "'agentsim scenario list' lists them"),
                 code=ExitCode.USAGE,
             )
         from agentsim.report.output import write_safe

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentsim.commands.options.command import Command, json_option, paths_argument, strict_option
+from agentsim.commands.options.command import Command, content_option, json_option, paths_argument, strict_option
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.report.exits import ExitCode, Failure
 
@@ -38,7 +38,7 @@ EXAMPLES = (
 )
 @click.option("--since", metavar="DATE", help="Only requests from this day on (UTC): 2026-01-31, or 30d for 30 days.")
 @click.option("--until", metavar="DATE", help="Only requests up to this day and on it (UTC).")
-@click.option("--content", is_flag=True, help="Show the first words of the worst sessions. They may be private.")
+@content_option
 @click.option("--quick", is_flag=True, help='Leave out "Do this" at the end, which simulates settings.')
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes to read with.  [default: one a core]")
 @strict_option

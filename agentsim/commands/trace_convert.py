@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from agentsim.commands.options.command import FILE, Command, strict_option
+from agentsim.commands.options.command import (
+    FILE,
+    LOG,
+    Command,
+    fingerprint_option,
+    force_option,
+    session_option,
+    strict_option,
+)
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -28,17 +36,17 @@ PRIVATE = 0o600
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Turn a log into an agentsim/1 trace, to keep or to share.")
-@click.argument("source", metavar="IN", type=FILE)
+@click.argument("source", metavar="IN", type=LOG)
 @click.argument("target", metavar="OUT", type=FILE)
-@click.option("--fingerprint", is_flag=True, help="Keep no words: sizes and digests under a key that is thrown away.")
+@fingerprint_option
 @click.option(
     "--round-sizes",
     metavar="TOKENS",
     type=click.IntRange(2, 100_000),
     help="With --fingerprint: sizes of blocks in steps of so many tokens.",
 )
-@click.option("--session", "session_id", metavar="ID", help="Only this session: the beginning of its id.")
-@click.option("--force", is_flag=True, help="Overwrite OUT.")
+@session_option
+@force_option
 @strict_option
 def command(
     source: str,
@@ -51,6 +59,7 @@ def command(
 ) -> ExitCode:
     """Turn IN (a log or a folder, in any format of 'agentsim trace formats') into an agentsim/1 trace OUT ('-':
     stdout)."""
+    from agentsim.commands.options.piped_input import with_pipes_in_place
     from agentsim.commands.options.session_inputs import check_path, choose_session, read_sessions, tell_skips
     from agentsim.report.output import STDOUT, need_folder
 
@@ -61,7 +70,7 @@ def command(
         raise Failure("this file exists", file=target, remedy="choose another name, or --force", code=ExitCode.USAGE)
     need_folder(target)
     problems: list[Problem] = []
-    sessions = read_sessions([source], problems)
+    sessions = with_pipes_in_place(read_sessions([source], problems))
     if session_id is not None:
         sessions = [choose_session(sessions, session_id)]
     kept: Iterable[Session] = sessions

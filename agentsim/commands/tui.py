@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from agentsim.commands.options.command import Command, paths_argument
+from agentsim.commands.options.command import Command, paths_argument, session_option
 from agentsim.commands.options.rules_option import rules_option
 from agentsim.core.extras import how_to_install, not_installed
 from agentsim.report.exits import ExitCode, Failure
@@ -20,7 +20,7 @@ DEFAULT_PORT = 8013
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Look at sessions row by row, in the terminal or a browser.")
 @paths_argument(required=False)
-@click.option("--session", "session_id", metavar="ID", help="Which session of the paths: the beginning of its id.")
+@session_option
 @click.option("--follow", is_flag=True, help="Keep reading a log that grows, and flag each miss.")
 @click.option("--web", is_flag=True, help="Serve the app to a browser on this machine (loopback only).")
 @click.option("--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, show_default=True, help="Port for --web.")

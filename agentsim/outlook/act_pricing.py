@@ -84,7 +84,7 @@ class ActPricing:
         note = "each model has a cache of its own" + (
             "" if sizes.low == sizes.high else "; its tokenizer counts the same text differently"
         )
-        return self._act("other-model", title, steps, _LIFETIME, note=note, more=("ttl_on_reread",))
+        return self._act("other-model", title, steps, _LIFETIME, note=note)
 
     def other_effort(self) -> Made:
         """The next request at another effort."""

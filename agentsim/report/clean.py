@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from unicodedata import category, east_asian_width
 
+from agentsim.report.piped_names import PIPES, with_pipes_named
+
 MAX_MARKS = 2
 """Combining marks kept on one character. Living scripts need two; a flood of them paints over neighbouring lines."""
 
@@ -38,6 +40,8 @@ def clean(text: str, width: int | None = None) -> str:
     become their number, ``⟨202E⟩``. With ``width`` the result takes at most so many terminal cells and ends in ``…``
     where something was cut off. The result holds no newline. Nothing is parsed: ``[bold]`` stays ``[bold]``.
     """
+    if PIPES:
+        text = with_pipes_named(text)
     if text.isascii() and text.isprintable():
         if width is None or len(text) <= width:
             return text

@@ -7,6 +7,8 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
+from agentsim.commands.options.piped_input import LogPath
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 WIDEST = 80
@@ -56,14 +58,17 @@ class Decorator(Protocol):
 
 
 def paths_argument(required: bool = True) -> Decorator:
-    """The argument that takes logs: any number of files and folders."""
+    """The argument that takes logs: any number of files and folders, or '-' for standard input."""
     # Not Path(exists=True): a missing file is an unreadable input (exit code 3), not a wrong command line.
     metavar = "PATH..." if required else "[PATH]..."
-    return click.argument("paths", metavar=metavar, nargs=-1, required=required, type=FILE)
+    return click.argument("paths", metavar=metavar, nargs=-1, required=required, type=LOG)
 
 
 FILE = click.Path()
 """A file or a folder: shells complete it. Whether it exists is not asked here."""
+
+LOG = LogPath()
+"""The same, to read: also what comes through a pipe."""
 
 json_option: Decorator = click.option(
     "--json", "as_json", is_flag=True, help="Write JSON for programs instead of a page."
@@ -74,3 +79,34 @@ strict_option: Decorator = click.option(
     "--strict", is_flag=True, help="Exit with 3 when any part of the input was skipped."
 )
 """The option that takes no excuses."""
+
+content_option: Decorator = click.option("--content", is_flag=True, help="Show words of the log. They may be private.")
+"""The option without which no word of a conversation is shown."""
+
+session_option: Decorator = click.option(
+    "--session", "session_id", metavar="ID", help="Only the session whose id begins so."
+)
+"""The option that picks a session."""
+
+force_option: Decorator = click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+"""The option that lets a file be replaced."""
+
+fingerprint_option: Decorator = click.option(
+    "--fingerprint", is_flag=True, help="Keep no words: sizes, and digests under a key that is thrown away."
+)
+"""The option that makes a trace fit to be shared."""
+
+
+def all_option(what: str) -> Decorator:
+    """The option that leaves nothing out; ``what`` says what is left out otherwise."""
+    return click.option("--all", "every", is_flag=True, help=f"Leave nothing out: {what}.")
+
+
+def output_option(
+    what: str, *, name: str = "target", folder: bool = False, required: bool = False, also: tuple[str, ...] = ()
+) -> Decorator:
+    """The option that says where to write ``what``: a file or, with ``folder``, a folder. ``name`` is what the function
+    of the command calls it; ``also`` are older spellings that still work."""
+    kind, place = ("FOLDER", "there") if folder else ("FILE", "there ('-': standard output)")
+    spellings = ("-o", "--output", *also, name)
+    return click.option(*spellings, metavar=kind, type=FILE, required=required, help=f"Write {what} {place}.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentsim.commands.options.command import FILE, Function
+from agentsim.commands.options.command import FILE, Function, fingerprint_option, force_option
 from agentsim.core.extras import how_to_install, not_installed
 from agentsim.report.exits import ExitCode, Failure
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _TRACE_OPTIONS = (
     click.option("--trace", metavar="FILE", type=FILE, help="Write an agentsim/1 trace there, as requests come."),
-    click.option("--fingerprint", is_flag=True, help="Write digests and sizes instead of words."),
-    click.option("--force", is_flag=True, help="Overwrite the trace."),
+    fingerprint_option,
+    force_option,
 )
 
 _EMULATION_OPTIONS = (

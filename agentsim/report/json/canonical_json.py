@@ -15,6 +15,7 @@ from agentsim import __version__
 from agentsim.core.session import Accounting, Event, Lane, Problem, Request, Row, Session, Usage
 from agentsim.core.verdict import Divergence, Verdict
 from agentsim.report.figures import exact, utc
+from agentsim.report.piped_names import with_pipes_named
 
 if TYPE_CHECKING:
     from agentsim.diagnose import Diagnosis
@@ -40,7 +41,7 @@ def write_document(stream: TextIO, document: Mapping[str, Any]) -> None:
         else:
             body = _text(value)
         lines.append(f"{_text(key)}: {body}")
-    stream.write("{\n" + ",\n".join(lines) + "\n}\n")
+    stream.write(with_pipes_named("{\n" + ",\n".join(lines) + "\n}\n"))
 
 
 def replay_document(

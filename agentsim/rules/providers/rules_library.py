@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from agentsim.core.file_problems import refused
+from agentsim.core.near_words import did_you_mean
 from agentsim.core.written_files import read_text
 from agentsim.rules.providers.rules_document import RulesFile
 from agentsim.rules.providers.rules_parsing import parse_rules
@@ -33,7 +34,9 @@ def load_rules(provider: str) -> RulesFile:
         return brought
     bundled = _bundled(name)
     if bundled is None:
-        raise refused(f"no rules are known for the provider {provider[:64]!r}", _LISTED)
+        raise refused(
+            f"no rules are known for the provider {provider[:64]!r}", did_you_mean(name, provider_names(), _LISTED)
+        )
     return bundled
 
 

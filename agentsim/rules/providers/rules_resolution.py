@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentsim.core.file_problems import refused
+from agentsim.core.near_words import did_you_mean
 from agentsim.rules.dated import bare_name
 from agentsim.rules.providers.neutral_rules import NEUTRAL, YEAR, needed, neutral
 from agentsim.rules.providers.provider_rules import ProviderRules, RuleFigure, SettingRule
@@ -31,7 +32,9 @@ def resolve(
     """
     files = chain(asked, model, when)
     if profile is not None and profile not in PROFILES and not any(profile in file.profiles for file in files):
-        raise refused(f"no profile is called {profile!r}", f"there are {', '.join(PROFILES)}")
+        raise refused(
+            f"no profile is called {profile!r}", did_you_mean(profile, PROFILES, f"there are {', '.join(PROFILES)}")
+        )
     found: dict[str, tuple[RulesFile, DatedFigure]] = {}
     settings: dict[str, tuple[RulesFile, Setting]] = {}
     for file in files:

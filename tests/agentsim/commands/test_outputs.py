@@ -24,13 +24,13 @@ STREAMED = {
     ("rules calibrate", "--output"): None,  # below: a trace of the bundled ones has nothing to say
     ("check", "--output"): ("check", TRACE, "--max-misses", "99"),
     ("baseline", "--output"): ("baseline", "write", TRACE),
-    ("conform", "--json"): None,  # runs a harness: see its own tests
+    ("conform", "--output"): None,  # runs a harness: see its own tests
     ("conform", "--keep"): None,
     ("conform", "--markdown"): None,
     ("trace convert", "target"): None,  # an argument: see below
     ("scenario fit", "--output"): ("fit", TRACE),
-    ("rules live", "--out"): None,  # tests of live send to a stub
-    ("rules probe", "--out"): None,  # below: it needs a connection to this machine
+    ("rules live", "--output"): None,  # tests of live send to a stub
+    ("rules probe", "--output"): None,  # below: it needs a connection to this machine
     ("fleet report", "--csv"): None,  # needs a sweep: see the tests of what has no price
     ("fleet report", "--html"): None,
     ("run", "--output"): ("run", "atlas-14"),
@@ -44,7 +44,7 @@ REFUSED = {
     ("engine lab", "--md"): ("lab", "schemes"),
     ("record", "--trace"): ("record", "--upstream", "https://example.org"),
     ("serve", "--trace"): ("serve",),
-    ("fleet sweep", "--out"): ("sweep", TRACE),
+    ("fleet sweep", "--output"): ("sweep", TRACE),
 }
 """Options that need a file or a folder, and say so."""
 

@@ -105,7 +105,7 @@ def test_a_command_of_ones_own_against_a_baseline(tmp_path: Path, capfd: pytest.
     figures = tmp_path / "figures.json"
     words = ["conform", "--act", "resume"]
     child = ["--", sys.executable, str(path), "{prompt}"]
-    assert main([*words, "--json", str(figures), *child]) == 0
+    assert main([*words, "-o", str(figures), *child]) == 0
     assert json.loads(figures.read_text())["results"][0]["lost"] == 0
     assert main([*words, "--baseline", str(figures), *child]) == 0
     assert main([*words, "--baseline", str(figures), *child, "volatile"]) == 1

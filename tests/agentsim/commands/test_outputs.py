@@ -15,7 +15,7 @@ SAMPLES = Path(__file__).resolve().parents[3] / "traces" / "samples"
 TRACE = str(SAMPLES / "gate-before.jsonl")
 
 READ = {
-    "paths", "files", "model", "source", "old", "new",
+    "path", "paths", "files", "model", "source", "old", "new",
     "--config", "--baseline", "--budget", "--rules", "--script", "--replay", "--weights",
 }  # fmt: skip
 """What takes a file and reads it."""

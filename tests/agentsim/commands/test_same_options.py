@@ -23,7 +23,8 @@ SAME = {"--output", "--json", "--strict", "--rules", "--all", "--content", "--se
 """Options with one definition: the same help to the letter, but for what ``-o`` writes and ``--all`` leaves out."""
 
 OWN = {
-    "--backend", "--baseline", "--by", "--capacity", "--csv", "--lane", "--live", "--memory", "--model", "--new-tokens",
+    "--against", "--backend", "--baseline", "--by", "--capacity", "--csv", "--lane", "--live", "--memory", "--model",
+    "--new-tokens",
     "--policy", "--port", "--prefix", "--provider", "--rows", "--scenario", "--seed", "--set", "--since", "--team",
     "--threads", "--tokens", "--top", "--trace", "--until", "--weights", "--window", "--workers", "--harness", "--yes",
 }  # fmt: skip

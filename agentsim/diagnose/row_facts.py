@@ -138,7 +138,9 @@ class LaneMemory:
     far as it stayed equal. ``fronts`` are the reads that an expiry left: all of the conversation's own entries were
     gone then, so that they are what other sessions keep alive. ``losses`` counts the misses that left a read,
     ``last_loss`` is the request of the latest. ``smallest_total`` is the size of the shortest whole prompt: what ends
-    before it holds no whole first message. ``first_unread`` is what the first prompt had beyond its read.
+    before it holds no whole first message. ``first_unread`` is what the first prompt had beyond its read. ``replies``
+    says whether the last turn to begin read the reply that ended the one before, which only a call outside the log can
+    have cached; ``None`` before any did.
     """
 
     __slots__ = (
@@ -149,6 +151,7 @@ class LaneMemory:
         "growths",
         "last_loss",
         "losses",
+        "replies",
         "smallest_total",
     )
 
@@ -161,6 +164,7 @@ class LaneMemory:
         self.growths: dict[int, int] = {}
         self.smallest_total: int | None = None
         self.first_unread: int | None = None
+        self.replies: bool | None = None
 
     def usual_growth(self) -> int | None:
         """The growth between two requests seen most often, where one was seen at least twice."""

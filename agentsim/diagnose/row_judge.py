@@ -49,12 +49,16 @@ def _judge(row: RowFacts, memory: LaneMemory, clock: LifetimeClock, use_provider
     if not parent.measured or parent.warm == 0:
         return _after_uncached(row, parent, memory)
     if row.read == parent.warm:
+        reply = _reply(row, parent, memory)
+        if _begins_turn(row, parent):
+            memory.replies = False
+        unforeseen = reply or _foreseen(row, clock) in ("expiry", "lookback")
         return Verdict(
             request=row.id,
             kind="hit",
             expected=parent.warm,
-            predicted=_predict(row, clock),
-            prediction="wrong" if _foreseen(row, clock) in ("expiry", "lookback") else "exact",
+            predicted=parent.warm + reply if reply else _predict(row, clock),
+            prediction="wrong" if unforeseen else "exact",
             compared_with=parent.id,
         )
     if row.read > parent.warm:
@@ -125,6 +129,19 @@ def _predict(row: RowFacts, clock: LifetimeClock) -> int | None:
     return None if _foreseen(row, clock) in ("expiry", "lookback") else min(parent.warm, row.total)
 
 
+def _begins_turn(row: RowFacts, parent: RowFacts) -> bool:
+    """Whether a person's prompt follows a reply that had come to its end."""
+    return "prompt_submitted" in row.events and parent.stop_reason in ("end_turn", "stop_sequence")
+
+
+def _reply(row: RowFacts, parent: RowFacts, memory: LaneMemory) -> int:
+    """The tokens that a row is to read beyond what the log shows to be cached: the reply before, where a new turn
+    begins and the last one to begin read that of its own; 0 otherwise."""
+    if memory.replies is False or parent.output is None or not _begins_turn(row, parent):
+        return 0
+    return parent.output
+
+
 def _longer(row: RowFacts, parent: RowFacts, memory: LaneMemory) -> Verdict:
     """More was read than the parent left: something else wrote an entry further on."""
     more = row.read - parent.warm
@@ -150,6 +167,9 @@ def _longer(row: RowFacts, parent: RowFacts, memory: LaneMemory) -> Verdict:
             established=(f"It reads the entry of request {known}, which went further than the one it grew from.",),
         )
     exact = parent.output == more and "api_error" not in row.events
+    foretold = exact and _reply(row, parent, memory) == more
+    if exact and _begins_turn(row, parent):
+        memory.replies = True
     beyond = f"The read goes {more:,} tokens beyond all that was logged"
     if "api_error" in row.events:
         sentence = f"{beyond}: the failed attempts just before it wrote them, though the log shows only their errors."
@@ -163,8 +183,8 @@ def _longer(row: RowFacts, parent: RowFacts, memory: LaneMemory) -> Verdict:
         request=row.id,
         kind="extended",
         expected=parent.warm,
-        predicted=row.read if exact else parent.warm,
-        prediction="exact" if exact else "wrong",
+        predicted=row.read if foretold else parent.warm,
+        prediction="exact" if foretold else "class" if exact else "wrong",
         unlogged=more,
         compared_with=parent.id,
         established=(sentence,),

@@ -53,9 +53,11 @@ class AgreedRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Foreseen(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How many reads were known before looking at them, of the requests after the first of their lane.
 
-    ``logged``: exactly what the logged requests before had left. ``unlogged``: exactly that and the reply before, which
-    a call that no log shows had added. ``losses``: an expiry or an overrun lookback was certain, or a compaction made,
-    and the read fell (``edge`` cases, where a lifetime was just over, among them). ``others`` are the rest.
+    ``logged``: to the token: what the logged requests before had left; with the reply before, where the turn before
+    had read its own; or what an expiry or an overrun lookback leaves. ``unlogged``: exactly that and the reply before, which
+    a call that no log shows had added, though the turn before had not read its own. ``losses``: an expiry or an overrun
+    lookback was certain, or a compaction made, and the read fell, to another number than was foreseen (``edge`` cases,
+    where a lifetime was just over, among them). ``others`` are the rest.
     """
 
     requests: int = 0
@@ -129,9 +131,9 @@ def agree(sessions: Iterable[Session]) -> LabelAgreement:
 def _foreseen(verdict: Verdict) -> str:
     if verdict.prediction == "wrong":
         return "others"
-    if verdict.kind == "extended":
-        return "unlogged"
-    return "logged" if verdict.kind in ("hit", "recovered", "shorter") else "losses"
+    if verdict.prediction == "exact":
+        return "logged"
+    return "unlogged" if verdict.kind == "extended" else "losses"
 
 
 def _grade(reason: str | None, verdict: Verdict) -> Grade:

@@ -33,7 +33,7 @@ def _hidden(case: RowCase, settings: tuple[str, ...]) -> Standing:
     """How a change stands that no row could show."""
     if case.equal or (case.reach.in_conversation and not case.row.automatic):
         return "excluded"
-    spared = (0, 1) if case.reach.place == "nothing" and case.conversation else (0,)
+    spared = (0, 1) if _head_lost(case) else (0,)
     return "excluded" if all(case.keyed_sections(name) in spared for name in settings) else "open"
 
 
@@ -66,7 +66,7 @@ def _effort(case: RowCase) -> Hypothesis:
         return Hypothesis("AS403", "excluded", f"{changed}, which is no part of the key here.")
     if case.reach.in_conversation:
         return Hypothesis("AS403", "excluded", f"{changed}, which leaves nothing of the conversation to be read.")
-    if case.keyed_sections("effort") == 1 and case.reach.place == "nothing" and case.conversation:
+    if case.keyed_sections("effort") == 1 and _head_lost(case):
         # It would have left tools and system, which the harnesses that write such logs mark.
         return Hypothesis("AS403", "open", f"{changed}, which alone would leave tools and system.", weight=16)
     check = "A full recording of the request bodies would prove it."
@@ -78,7 +78,10 @@ def _images(case: RowCase) -> Hypothesis:
     if row.automatic or case.equal or case.reach.in_conversation:
         return Hypothesis("AS405", "excluded")
     if row.image and not case.parent.image:
-        sentence = "The first image of this conversation came just before this request."
+        sentence = "The first image of this conversation came just before this request"
+        if _head_lost(case):
+            return Hypothesis("AS405", "open", f"{sentence}, which alone would leave tools and system.", weight=16)
+        sentence += "."
         return Hypothesis("AS405", "sufficient", sentence, weight=135)
     return Hypothesis("AS405", "open", weight=4 if case.reach.place == "nothing" else 11)
 
@@ -86,3 +89,9 @@ def _images(case: RowCase) -> Hypothesis:
 def _unseen(case: RowCase) -> Standing:
     """How a setting stands that the log does not tell."""
     return "excluded" if case.equal or (case.reach.in_conversation and not case.row.automatic) else "open"
+
+
+def _head_lost(case: RowCase) -> bool:
+    """Whether less than tools and system was read in a log of a harness that marks them: more is lost then than what
+    stands in the key of the messages alone can lose."""
+    return case.conversation and case.reach.place in ("nothing", "front")

@@ -49,15 +49,15 @@ def _write_foreseen(paper: Paper, agreement: LabelAgreement) -> None:
     seen = agreement.foreseen
     if not seen.requests:
         return
-    known = seen.requests - seen.others
+    known = seen.logged + seen.losses
     paper.paragraph(
         (f"{figures.per_cent(known, seen.requests)} %", Style.STRONG),
         f" of reads were known beforehand: {known:,} of {seen.requests:,} requests after the first of their lane.",
     )
     for count, words in (
         (seen.logged, "to the token, from what the log shows"),
-        (seen.unlogged, "to the token, with a reply that a call outside the log had added"),
         (seen.losses, "lost as foreseen: expired, out of the lookback's reach, or compacted"),
+        (seen.unlogged, "explained afterwards, to the token, by a reply that a call outside the log had added"),
         (seen.others, "otherwise; each has its verdict"),
     ):
         share = f"  {count:>7,}  {figures.per_cent(count, seen.requests):>6} %  "

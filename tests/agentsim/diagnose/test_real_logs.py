@@ -99,23 +99,24 @@ def test_the_clean_session_has_no_loss(judged: Judged) -> None:
 
 
 def test_unlogged_calls_of_one_session(judged: Judged) -> None:
-    """24 of its reads equal the read, the writes and the output before them, to the token."""
-    exact = [
-        v for s, _, _, v in judged if s.id.startswith("94fab1a1") and v.kind == "extended" and v.prediction == "exact"
-    ]
-    assert len(exact) == 24
+    """24 of its reads equal the read, the writes and the output before them, to the token: 22 after a turn whose first
+    request had read such a reply too, so that they were known beforehand."""
+    replies = [v for s, _, _, v in judged if s.id.startswith("94fab1a1") and v.kind == "extended"]
+    assert Counter(v.prediction for v in replies if v.prediction != "wrong") == {"exact": 22, "class": 2}
 
 
 def test_blind_verdicts_never_contradict_the_provider(sessions: list[Session]) -> None:
     agreement = agree(sessions)
     assert agreement.contradicted == 0
     assert agreement.labelled == agreement.exact + agreement.compatible == sum(n for *_, n in agreement.matrix)
-    assert agreement.exact >= 15
+    # Of the losses with a word of the provider, the blind verdict says the same of 25 of 28.
+    assert agreement.exact >= 25
 
 
 def test_agreement_tells_how_many_reads_were_foreseen(sessions: list[Session], judged: Judged) -> None:
     seen = agree(sessions).foreseen
     later = [verdict for *_, verdict in judged if verdict.kind != "first"]
     assert seen.requests == len(later) == seen.logged + seen.unlogged + seen.losses + seen.others
-    assert seen.logged == sum(verdict.kind == "hit" for verdict in later)
+    assert seen.logged == sum(verdict.prediction == "exact" for verdict in later)
+    assert Fraction(seen.logged, seen.requests) >= Fraction(9573, 10_000)
     assert Fraction(seen.requests - seen.others, seen.requests) == predicted(judged)

@@ -22,7 +22,10 @@ from agentsim.traces.kept_places import safe_name
 Table = dict[str, object]
 
 MILLISECONDS = 110
-"""After so long a hook ends itself; with the start of the interpreter that is less than 150 ms."""
+"""After so long a hook that may only warn ends itself; with the start of the interpreter that is less than 150 ms."""
+
+LONGEST = 2_000
+"""The same, in milliseconds, for one that may ask, block or stop: on a machine that is busy a limit must still hold."""
 
 AGAIN = 15 * 60
 """Seconds within which a prompt that is entered again answers the question about it."""
@@ -50,8 +53,8 @@ class Finding:
 
 def main() -> int:
     """Read a document from standard input, and write an answer where there is one."""
-    limit(MILLISECONDS)
     now = int(time.time())
+    limit(LONGEST, lambda: note_failure("hook", TimeoutError(), now))
     try:
         answer = answer_to(read_input(), now)
         if answer:
@@ -81,6 +84,8 @@ def answer_to(data: bytes, now: int) -> Table | None:
     except (GuardPolicyError, OSError) as error:
         note_failure("guard.toml", error, now)
         limits = DEFAULT
+    if set(limits) <= {"warn"}:
+        limit(MILLISECONDS, lambda: note_failure("hook", TimeoutError(), now))
     file = place("claude-code", f"{session}.state")
     state = read_table(file)
     before = dumps(state)

@@ -58,8 +58,10 @@ def settings_file(scope: Scope, folder: str | None = None) -> str:
 
 
 def command_line(word: str) -> str:
-    """How a harness starts one of our commands: with this very Python."""
-    return f"{shlex.quote(sys.executable)} -m agentsim {word}"
+    """How a harness starts one of our commands: with this very Python, and nothing that takes time."""
+    from agentsim.guard import at_once
+
+    return f"{shlex.quote(sys.executable)} -I -S {shlex.quote(os.path.abspath(at_once.__file__))} {word}"
 
 
 def is_ours(command: object, word: str) -> bool:
@@ -70,7 +72,10 @@ def is_ours(command: object, word: str) -> bool:
         words = shlex.split(command)
     except ValueError:
         return False
-    places = [number for number, part in enumerate(words) if os.path.basename(part) == "agentsim"]
+    ends = ("agentsim", os.path.join("agentsim", "guard", "at_once.py"))
+    places = [
+        number for number, part in enumerate(words) if part in ends or part.endswith(tuple(f"/{e}" for e in ends))
+    ]
     return any(
         words[number + 1 : number + 2] == [word] or words[number + 1 : number + 3] == ["guard", word]
         for number in places

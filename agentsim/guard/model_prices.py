@@ -69,23 +69,35 @@ class PriceFile:
         return None
 
     def _look_up(self, model: str, speed: str | None, day: int) -> list[object]:
-        from agentsim.rules.prices import default_book
+        """Look a model up, and those that one would switch to: a hook has no time for it."""
+        from agentsim.guard.at_once import packages
 
-        found: list[object] = [day]
-        for above, card in default_book().tiers("anthropic", model, time.time_ns(), speed):
-            if card is None:
-                continue
+        packages()
+        from agentsim.outlook.next_acts import siblings
+
+        known = read_table(self._path)
+        if len(known) > _MOST:
+            known = {}
+        found = known[f"{model}|{speed or ''}"] = _tiers(model, speed, day)
+        for other in siblings("anthropic", model):
+            known[f"{other}|"] = _tiers(other, None, day)
+        write_table(self._path, known)
+        self._known = known
+        return found
+
+
+def _tiers(model: str, speed: str | None, day: int) -> list[object]:
+    """The prices of a model by prompt size, as they are kept."""
+    from agentsim.rules.prices import default_book
+
+    found: list[object] = [day]
+    for above, card in default_book().tiers("anthropic", model, time.time_ns(), speed):
+        if card is not None:
             read = card.fresh if card.read is None else card.read
             short = card.fresh if card.write_short is None else card.write_short
             long = short if card.write_long is None else card.write_long
             found.append([above, card.fresh, card.output, read, short, long])
-        known = read_table(self._path)
-        if len(known) > _MOST:
-            known = {}
-        known[f"{model}|{speed or ''}"] = found
-        write_table(self._path, known)
-        self._known = known
-        return found
+    return found
 
 
 def _behind(work: object) -> None:

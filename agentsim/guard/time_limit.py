@@ -1,12 +1,16 @@
-"""A hook that takes too long ends by itself, silently: the harness goes on."""
+"""A hook that takes too long ends by itself, with nothing to say: the harness goes on."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+
+_late: list[Callable[[], None]] = []
 
 
-def limit(milliseconds: int) -> None:
-    """End this process, as if it had nothing to say, when it is not done by then."""
+def limit(milliseconds: int, told: Callable[[], None] | None = None) -> None:
+    """End this process, as if it had nothing to say, when it is not done by then; ``told`` is called first."""
+    _late[:] = [] if told is None else [told]
     try:
         # `signal` builds enumerations, which takes longer than the rest of a hook.
         import _signal  # type: ignore[import-not-found]
@@ -28,4 +32,8 @@ def no_limit() -> None:
 
 
 def _end(_number: object, _frame: object) -> None:
-    os._exit(0)
+    try:
+        for told in _late:
+            told()
+    finally:
+        os._exit(0)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agentsim.guard.guard_policy import GuardPolicyError, compile_policy
-from agentsim.guard.hook_answer import answer_to
+from agentsim.guard.hook_answer import LONGEST, MILLISECONDS, answer_to
+from agentsim.guard.installation import command_line
 from agentsim.guard.model_prices import PriceFile
 from agentsim.guard.status_line import line_of
 from tests.agentsim.guard.sessions_of_claude import MODEL, NOW, cache, document, reply
@@ -20,6 +25,7 @@ from tests.agentsim.guard.sessions_of_claude import MODEL, NOW, cache, document,
 def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTSIM_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("AGENTSIM_GUARD", str(tmp_path / "guard.toml"))
+    monkeypatch.setattr("agentsim.guard.hook_answer.limit", lambda *_: None)  # of the process that runs the tests
     for model in (MODEL, "claude-sonnet-4-6"):
         PriceFile(patient=True).of(model, 1)
 
@@ -245,3 +251,44 @@ def test_a_thousand_malformed_events_are_harmless(tmp_path: Path, transcript: Pa
             data = data[: draw.randrange(len(data))]
         answer = answer_to(data, NOW + draw.choice([0, 10_000]))
         assert answer is None or isinstance(json.dumps(answer), str)
+
+
+def started(transcript: Path, tmp_path: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:
+    """The hook as a harness starts it."""
+    words = shlex.split(command_line("hook"))
+    return subprocess.run(words, input=data, capture_output=True, env=dict(os.environ), check=False)
+
+
+def test_the_program_that_is_installed_answers(tmp_path: Path, transcript: Path) -> None:
+    policy(tmp_path, "[block]\ntokens = 1\n")
+    made = {"session_id": "s1", "transcript_path": str(transcript), "hook_event_name": "PreModelSwitch", **SWITCH}
+    done = started(transcript, tmp_path, json.dumps(made).encode())
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    for data in (b"", b"{", b"\xff" * 10, b"[" * 100_000, b"null", json.dumps({**made, "session_id": "../x"}).encode()):
+        done = started(transcript, tmp_path, data)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_hook_that_is_late_says_nothing_and_is_told(tmp_path: Path) -> None:
+    code = (
+        "import time; from agentsim.guard import private_files, time_limit;"
+        "time_limit.limit(50, lambda: private_files.note_failure('hook', TimeoutError(), 1)); time.sleep(30)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=dict(os.environ), check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert "TimeoutError" in (tmp_path / "state" / "failures.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "longest"),
+    [('[warn]\ndollars = "1"\n', MILLISECONDS), ("[block]\ntokens = 1\n", LONGEST), ('[budget]\nday = "1"\n', LONGEST)],
+)
+def test_only_a_warning_may_be_left_out_for_want_of_time(
+    text: str, longest: int, tmp_path: Path, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = [LONGEST]
+    monkeypatch.setattr("agentsim.guard.hook_answer.limit", lambda milliseconds, _told: limits.append(milliseconds))
+    policy(tmp_path, text)
+    event("UserPromptSubmit", transcript)
+    assert limits[-1] == longest

@@ -1,7 +1,7 @@
 """The commands that a harness starts several times a minute, without anything around them.
 
 Started as a file by ``python -I -S``: the interpreter then looks for no packages, which takes longer than a status line
-does. Whoever needs a package asks :func:`packages` first.
+does. Whoever needs a package asks :mod:`agentsim.guard.installed_packages` first.
 """
 
 from __future__ import annotations
@@ -23,14 +23,6 @@ def run(words: list[str]) -> int:
         return status_line(words[1:])
     except Exception:  # whatever it is
         return 0
-
-
-def packages() -> None:
-    """Let installed packages be found, where the interpreter was started without."""
-    if "site" not in sys.modules:
-        import site
-
-        site.main()
 
 
 if __name__ == "__main__":

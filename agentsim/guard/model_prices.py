@@ -70,7 +70,7 @@ class PriceFile:
 
     def _look_up(self, model: str, speed: str | None, day: int) -> list[object]:
         """Look a model up, and those that one would switch to: a hook has no time for it."""
-        from agentsim.guard.at_once import packages
+        from agentsim.guard.installed_packages import packages
 
         packages()
         from agentsim.outlook.next_acts import siblings

@@ -149,6 +149,8 @@ class ActPricing:
         asked = state.next
         if reuses is None:
             read = Reads(read.expected, 0, read.high)
+        elif reuses:
+            read = Reads(read.expected, min(read.low, state.front.low), read.high)
         elif not reuses:
             read = Reads(0, 0, 0)
             asked = TokenRange(asked.expected, asked.low // 5, asked.high)
@@ -165,7 +167,8 @@ class ActPricing:
         later = self._later(after.expected)
         known = "its earlier summaries" if state.summaries else "assumed"
         note = f"a summary of {summary.low:,} to {summary.high:,} tokens ({known})"
-        return self._act(when, title, steps, _LIFETIME, note=note, saves_later=later, weak=not state.summaries)
+        keys = ("settings.betas",) if reuses else ()
+        return self._act(when, title, steps, _LIFETIME, note=note, saves_later=later, more=keys, weak=True)
 
     def fork(self) -> Made:
         """A second conversation that begins with this one's whole history."""

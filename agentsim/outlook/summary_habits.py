@@ -8,7 +8,8 @@ SUMMARY_TOKENS = TokenRange(3_000, 800, 20_000)
 """What stands in the place of a history, where a session shows no summary yet: seen were 800 to 20,000 tokens."""
 
 _REUSES: dict[str, bool] = {
-    "claude-code": True,  # its documentation of 2026-08; and seen on the wire, 2.1.332
+    # Its documentation of 2026-08, and the wire of 2.1.332: all blocks of the conversation, with other beta headers.
+    "claude-code": True,
     "pi": False,  # its documentation, 1.6.0: a request of its own with the transcript as text
     "codex": False,  # its source, 2026: no tools in the request for a summary
     "opencode": False,  # its source, 2026: another system prompt and no tools

@@ -71,7 +71,8 @@ def judge_automatic(
         )
     near = row.step + TURN
     replaced = "prompt_submitted" in row.events and missing <= min(TAIL, expected // 5)
-    if row.read > 0 and (missing <= near or replaced) and (row.steps.has(row.read) or row.read >= predicted):
+    back = row.total < parent.total and _went_back(row, memory, near)
+    if row.read > 0 and (missing <= near or replaced or back) and (row.steps.has(row.read) or row.read >= predicted):
         return _read(row, parent, expected, predicted, near)
     found = find_cause(RowCase(row, parent, memory, clock, blind=not use_provider, messages=has_messages))
     return Verdict(
@@ -88,6 +89,11 @@ def judge_automatic(
         to_check=tuple(found.to_check),
         compared_with=parent.id,
     )
+
+
+def _went_back(row: RowFacts, memory: LaneMemory, near: int) -> bool:
+    """Whether a shorter prompt ends a little behind where an earlier request ended, and that much was read."""
+    return any(0 <= end - row.read <= near and 0 <= row.total - end <= near for end in memory.ends)
 
 
 def _read(row: RowFacts, parent: RowFacts, expected: int, predicted: int, near: int) -> Verdict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agentsim.bodies.serving_provider import is_vendor, provider_of_model
 from agentsim.core.session import Event, Request, Session, Usage
+from agentsim.diagnose.lifetime_clock import OBSERVED_CLOCK, idle_seconds
 from agentsim.diagnose.read_steps import steps_of
 from agentsim.diagnose.row_facts import FIVE_MINUTES, LOOKBACK, ONE_HOUR, RowFacts
 from agentsim.rules.providers import has_own_rules, rules_for
@@ -39,6 +40,7 @@ def facts_of(session: Session) -> list[RowFacts]:
         rows.append(row)
         if row.automatic:
             automatic.setdefault(request.lane, {}).setdefault(request.model, []).append(row)
+    _prove_hours(rows, [request.lane for request in session.requests])
     for models in automatic.values():
         lane = [row for alike in models.values() for row in alike]
         for alike in models.values():
@@ -46,6 +48,21 @@ def facts_of(session: Session) -> list[RowFacts]:
             for row in alike:
                 row.steps = steps
     return rows
+
+
+def _prove_hours(rows: list[RowFacts], lanes: list[str]) -> None:
+    """Where a log does not tell the lifetime of writes, a read after more than five minutes proves an hour."""
+    proved = {
+        lane
+        for row, lane in zip(rows, lanes, strict=True)
+        if row.parent is not None
+        and row.parent.ttl is None
+        and row.read >= row.parent.warm > 0
+        and (idle_seconds(row) or 0) > FIVE_MINUTES + OBSERVED_CLOCK.grace
+    }
+    for row, lane in zip(rows, lanes, strict=True):
+        if lane in proved and row.ttl is None and row.fixed_lifetime and not row.automatic:
+            row.ttl = ONE_HOUR
 
 
 def _facts(request: Request, *, writes: bool) -> RowFacts:

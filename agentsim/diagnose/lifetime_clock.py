@@ -63,6 +63,7 @@ def expiry(row: RowFacts, clock: LifetimeClock) -> tuple[Expired, str | None]:
     if parent.ttl is None and parent.lives is not None:
         return _between_two(elapsed, *parent.lives)
     ttl = parent.ttl or FIVE_MINUTES
+    supposed = parent.ttl is None
     name = "one-hour" if ttl == ONE_HOUR else "five-minute" if ttl == FIVE_MINUTES else f"{ttl} s"
     both = _since(since_start, since_end)
     grace = clock.grace_long if ttl == ONE_HOUR else clock.grace
@@ -75,6 +76,8 @@ def expiry(row: RowFacts, clock: LifetimeClock) -> tuple[Expired, str | None]:
     condition = ""
     if not clock.from_end and since_end is not None and since_end <= ttl:
         condition = " counted from the start, and with no other refresh,"
+    if supposed:
+        condition = f"{condition} if its lifetime is the usual one, which the log does not tell,"
     return "yes", f"{both}:{condition} the expiry of a {name} entry is enough to explain it."
 
 
@@ -96,9 +99,3 @@ def _since(since_start: int | None, since_end: int | None) -> str:
         if text
     ]
     return " and ".join(parts)
-
-
-def outlived(row: RowFacts, clock: LifetimeClock) -> bool:
-    """Whether a row that read all proves that entries here live longer than five minutes."""
-    idle = idle_seconds(row)
-    return idle is not None and idle > FIVE_MINUTES + max(clock.grace, OBSERVED_CLOCK.grace)

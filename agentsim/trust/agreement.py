@@ -10,28 +10,13 @@ import msgspec
 from agentsim.core.session import Session
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose.diagnosis import judge_rows
+from agentsim.diagnose.provider_words import fitting, known_words
 
 Grade = Literal["exact", "compatible", "contradicted"]
 """``exact``: the verdict's cause is the provider's reason. ``compatible``: the reason is among the causes the verdict
 leaves open, or there was no loss to explain. ``contradicted``: the verdict rules the reason out."""
 
-REASON_CAUSES: dict[str, frozenset[str]] = {
-    "model_changed": frozenset({"AS404", "AS406"}),
-    "system_changed": frozenset({"AS110", "AS111", "AS112", "AS408"}),
-    "tools_changed": frozenset({"AS101", "AS102", "AS103", "AS104", "AS105", "AS408"}),
-    "messages_changed": frozenset(f"AS{code}" for code in (*range(120, 132), 140)),
-    "previous_message_not_found": frozenset({"AS201", "AS202", "AS203", "AS204", "AS205", "AS206"}),
-    "unavailable": frozenset({"AS401", "AS402", "AS403", "AS405", "AS406", "AS407"}),
-    "prompt_cache_key_changed": frozenset({"AS503"}),
-    "text_format_changed": frozenset({"AS407"}),
-    "reasoning_effort_changed": frozenset({"AS403"}),
-    "verbosity_changed": frozenset({"AS407"}),
-    "service_tier_changed": frozenset({"AS407"}),
-    "context_compacted": frozenset({"AS121", "AS130", "AS131", "AS140"}),
-    "ttl_expired_5m": frozenset({"AS201", "AS203", "AS204", "AS205"}),
-    "ttl_expired_1h": frozenset({"AS202", "AS203", "AS204", "AS205"}),
-    "input_changed": frozenset(f"AS{code}" for code in (*range(110, 132), 190)),
-}
+REASON_CAUSES: dict[str, frozenset[str]] = {word: fitting(word) for word in known_words()}
 """The causes that say the same as a provider's reason."""
 
 UNEXPLAINED = frozenset({"AS901", "AS902", "AS190"})
@@ -54,10 +39,10 @@ class Foreseen(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How many reads were known before looking at them, of the requests after the first of their lane.
 
     ``logged``: to the token: what the logged requests before had left; with the reply before, where the turn before
-    had read its own; or what an expiry or an overrun lookback leaves. ``unlogged``: exactly that and the reply before, which
-    a call that no log shows had added, though the turn before had not read its own. ``losses``: an expiry or an overrun
-    lookback was certain, or a compaction made, and the read fell, to another number than was foreseen (``edge`` cases,
-    where a lifetime was just over, among them). ``others`` are the rest.
+    had read its own; or what an expiry or an overrun lookback leaves. ``unlogged``: exactly that and the
+    reply before, which a call that no log shows had added, though the turn before had not read its own. ``losses``: an
+    expiry or an overrun lookback was certain, or a compaction made, and the read fell, to another number than was
+    foreseen (``edge`` cases, where a lifetime was just over, among them). ``others`` are the rest.
     """
 
     requests: int = 0

@@ -303,7 +303,9 @@ def _side(usage: pa.Table, misses: pa.Table) -> _Side:
         .aggregate([*((name, "sum") for name in ("fresh", "written", "read", "lost")), ("day", "min")])
         .sort_by([(name, "ascending") for name in _KEYS])
     )
-    parts = [sums[f"{name}_sum"].to_numpy().astype(np.float64) for name in ("fresh", "written", "read")]
+    parts = [
+        pc.fill_null(sums[f"{name}_sum"], 0).to_numpy().astype(np.float64) for name in ("fresh", "written", "read")
+    ]
     return _Side(
         lost=sums["lost_sum"].to_numpy().astype(np.float64),
         input=parts[0] + parts[1] + parts[2],

@@ -19,7 +19,7 @@ from agentsim.core.session import Problem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 1
+FORMAT = 2
 """Of the folder; raised when what it holds changes its meaning."""
 
 _SETTINGS = "sweep.json"

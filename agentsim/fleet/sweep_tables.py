@@ -5,7 +5,8 @@ Sums of money are decimals of a dollar with twelve places, exact. Times are UTC.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from functools import cache
 from hashlib import blake2b
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 LOGGED = "logged"
 """In place of a policy: the session as its log tells it."""
+COUNTERS = ("fresh", "written", "read", "output")
+"""Sums of tokens; each is null where no request reports that counter, and ``with_…`` says how many do."""
+
 RECORDED = "recorded"
 """In place of a policy: the session as recorded, simulated. What a policy saves is reckoned from it."""
 
@@ -50,6 +54,7 @@ def schemas() -> dict[str, pa.Schema]:
     home = [(name, text) for name in Home.__struct_fields__]
     tokens = [(name, whole) for name in ("requests", "fresh", "written", "read", "output")]
     lost = [("misses", whole), ("lost", whole), ("lost_cost", money)]
+    counted = [(f"with_{name}", whole) for name in COUNTERS]
     return {
         "policies": pa.schema(
             [
@@ -68,7 +73,9 @@ def schemas() -> dict[str, pa.Schema]:
                 ("reason", text),
             ]
         ),
-        "usage": pa.schema([*home, ("day", day), ("tier", text), *tokens, ("cost", money), ("unpriced", whole), *lost]),
+        "usage": pa.schema(
+            [*home, ("day", day), ("tier", text), *tokens, *counted, ("cost", money), ("unpriced", whole), *lost]
+        ),
         "misses": pa.schema(
             [
                 *home,
@@ -103,8 +110,11 @@ def outcome(
     reported: int | None = None,
     holds: bool | None = None,
     reason: str | None = None,
+    reports: Collection[str] = COUNTERS,
 ) -> dict[str, Any]:
     """A record of table ``policies``: a session under one policy. Times in nanoseconds, money in picodollars.
+
+    ``reports`` are the counters that any of its requests has.
 
     Where a trace counts its times from its own beginning, it has no start, but takes its seconds.
     """
@@ -113,10 +123,7 @@ def outcome(
         "start": _date(start),
         "seconds": None if start is None or end is None else (end - start) / SECOND,
         "requests": sums.requests,
-        "fresh": sums.fresh,
-        "written": sums.written,
-        "read": sums.read,
-        "output": sums.output,
+        **{name: getattr(sums, name) if name in reports else None for name in COUNTERS},
         "cost": dollars(sums.known_cost),
         "unpriced": sums.unpriced,
         "saving": dollars(saving),
@@ -131,6 +138,7 @@ def outcome(
 def usage_records(home: Home, diagnosis: Diagnosis) -> list[dict[str, Any]]:
     """Records of table ``usage``: what each model consumed and lost, by day, version of the harness and lifetime."""
     sums: dict[tuple[str, str | None, int | None, str], list[int]] = {}
+    reported: dict[tuple[str, str | None, int | None, str], Counter[str]] = {}
     lost = ("misses", "lost", "lost_cost")
     tiers = _tiers(diagnosis.session)
     for row, verdict, tier in zip(diagnosis.rows, diagnosis.verdicts, tiers, strict=True):
@@ -141,6 +149,7 @@ def usage_records(home: Home, diagnosis: Diagnosis) -> list[dict[str, Any]]:
         key = (request.model, request.harness_version, None if time is None else time // DAY, tier)
         into = sums.setdefault(key, new_sums() + [0] * (len(lost) + 1))
         add(into, row.usage, row.cost, None)
+        reported.setdefault(key, Counter()).update(counters_in(row.usage))
         if verdict.kind == "miss":
             into[-4] += 1
             into[-3] += verdict.lost
@@ -151,10 +160,20 @@ def usage_records(home: Home, diagnosis: Diagnosis) -> list[dict[str, Any]]:
         record = {**_home(home), "model": model, "version": version, "day": day, "tier": tier}
         record.update(zip((*FIELDS, *lost, "lost_unpriced"), sums[model, version, day, tier], strict=True))
         del record["equivalents"]
+        with_counters = reported[model, version, day, tier]
+        for name in COUNTERS:
+            record[f"with_{name}"] = with_counters[name]
+            record[name] = record[name] if with_counters[name] else None
         record["cost"] = dollars(known(record["cost"], record["requests"], record["unpriced"]))
         record["lost_cost"] = dollars(known(record["lost_cost"], record["misses"], record.pop("lost_unpriced")))
         records.append(record)
     return records
+
+
+def counters_in(usage: Usage) -> tuple[str, ...]:
+    """The counters that a request reports, by their names in the tables."""
+    amounts = (usage.fresh, usage.write, usage.read, usage.output)
+    return tuple(name for name, amount in zip(COUNTERS, amounts, strict=True) if amount is not None)
 
 
 def miss_records(home: Home, diagnosis: Diagnosis) -> list[dict[str, Any]]:

@@ -217,7 +217,8 @@ def _project(file: str, session: str) -> str:
 def _logged(home: Home, diagnosis: Diagnosis) -> dict[str, Any]:
     sums = sweep_tables.sums_of((row.request, row.usage, row.cost) for row in diagnosis.rows)
     start, end = _span(diagnosis.rows)
-    return sweep_tables.outcome(home, sums, start=start, end=end)
+    reports = {name for row in diagnosis.rows if row.request.counted for name in sweep_tables.counters_in(row.usage)}
+    return sweep_tables.outcome(home, sums, start=start, end=end, reports=reports)
 
 
 def _left_out(home: Home, reason: str) -> dict[str, Any]:

@@ -260,3 +260,23 @@ def test_damaged_settings_are_no_other_folder(tmp_path: Path) -> None:
     (out / "sweep.json").write_text("{")
     with pytest.raises(NotOurs, match=r"sweep\.json of this sweep is damaged"):
         sweep([logs], ASKED, str(out), workers=0)
+
+
+def test_a_counter_that_nobody_reports_is_null_and_those_that_do_are_counted(tmp_path: Path) -> None:
+    from tests.traces.format_samples import BY_MODULE
+
+    for name in ("codex", "claude_code"):
+        (tmp_path / "logs" / name).mkdir(parents=True)
+        BY_MODULE[name](tmp_path / "logs" / name)
+    folder = sweep([str(tmp_path / "logs")], SweepSettings(policies=()), str(tmp_path / "out"), workers=0).folder
+    for table in ("usage", "policies"):
+        rows = folders.read(folder, table, folders.keys_in(folder))
+        assert rows is not None
+        records = [row for row in rows.to_pylist() if row.get("policy", "logged") == "logged"]
+        written = {row["format"]: row["written"] for row in records}
+        assert written["codex"] is None, "its logs tell no writes, and that is not none"
+        assert written["claude-code"] > 0
+        if table == "usage":
+            for row in records:
+                assert row["with_read"] == row["requests"]
+                assert row["with_written"] == (0 if row["format"] == "codex" else row["requests"])

@@ -16,6 +16,7 @@ from agentsim.report.verdict_words import where
 from agentsim.tui.base_screen import Document, Heading, Page
 from agentsim.tui.grid import Grid, GridColumn
 from agentsim.tui.ink import Ink, Piece, fit, lines
+from agentsim.tui.session_name import heading_of
 from agentsim.tui.trace.row_grid import what_happened
 
 _WIDTH = 10
@@ -127,8 +128,7 @@ def _more(before: int, after: int) -> Piece:
 
 def _name(side: str, diagnosis: Diagnosis) -> list[Piece]:
     session = diagnosis.session
-    title: list[Piece] = [f"{session.title}  "] if session.title else []
-    return [(f"{side} ", Ink.STRONG), *title, (session.id, Ink.FAINT if title else Ink.PLAIN)]
+    return [(f"{side} ", Ink.STRONG), *heading_of(session)]
 
 
 class CompareScreen(Page):

@@ -15,7 +15,7 @@ from textual.worker import Worker, get_current_worker
 
 from agentsim.core.session import Session
 from agentsim.diagnose import Diagnosis
-from agentsim.tui.trace.session_grown import Grown
+from agentsim.tui.trace.session_grown import Grown, Vanished
 from agentsim.tui.trace.trace_screen import TraceScreen
 
 PAUSE = 0.1
@@ -108,7 +108,10 @@ def _watch(screen: TraceScreen, files: tuple[str, ...], session: str) -> None:
     before: Stamp | None = None
     while not worker.is_cancelled:
         now = stamp_of(files)
-        if now != before:
+        if not now and before:
+            before = now
+            screen.post_message(Vanished())
+        elif now != before:
             before = now
             diagnosis = following.read([path for path, _, _ in now])
             if diagnosis is not None and not worker.is_cancelled:

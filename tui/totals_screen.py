@@ -18,6 +18,7 @@ from agentsim.report import figures
 from agentsim.report.verdict_words import KINDS, cause_title, lane_names
 from agentsim.tui.base_screen import Document, Heading, Page
 from agentsim.tui.ink import Ink, Piece, fit, lines
+from agentsim.tui.session_name import heading_of
 
 LABEL = 44
 LEAST_BAR = 8
@@ -187,7 +188,7 @@ class TotalsScreen(Page):
     def opened(self) -> None:
         """Focus the page."""
         session = self.diagnosis.session
-        self.query_one(Heading).say([(session.title or session.id, Ink.STRONG), (" · totals", Ink.FAINT)])
+        self.query_one(Heading).say([*heading_of(session), (" · totals", Ink.FAINT)])
         self.query_one(VerticalScroll).focus()
 
     def on_resize(self, event: events.Resize) -> None:

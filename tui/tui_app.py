@@ -150,7 +150,7 @@ class AgentsimApp(App[int]):
         if len(diagnosis.rows) > MANY:
             # A session makes no cycles: looking through millions of its objects for some would only delay keys.
             keep_what_is_there()
-        screen = TraceScreen(diagnosis)
+        screen = TraceScreen(diagnosis, at_end=self.launch.follow)
         if instead:
             self.switch_screen(screen)
         else:

@@ -12,7 +12,7 @@ from agentsim.report.exits import ExitCode, Failure
 EXAMPLES = (
     ("agentsim tui", "Choose among all sessions on this machine, of any harness."),
     ("agentsim tui session.jsonl", "One session: its rows, and why each cache was lost."),
-    ("agentsim tui --follow session.jsonl", "Watch a session that is running."),
+    ("agentsim tui --follow", "Watch the newest session on this machine while it runs."),
     ("agentsim tui --web", "The same in a browser on this machine."),
 )
 DEFAULT_PORT = 8013
@@ -28,12 +28,14 @@ DEFAULT_PORT = 8013
 def command(paths: tuple[str, ...], session_id: str | None, follow: bool, web: bool, port: int) -> int:
     """Open the terminal app. PATH is a log or a folder of logs; without one, all logs of this machine.
 
-    Press ? in the app for its keys.
+    With --follow and no PATH it is the newest session. Press ? in the app for its keys.
     """
     from agentsim.commands.options.session_inputs import check_path
 
     for path in paths:
         check_path(path)
+    if follow and not paths:
+        paths = (_newest(),)
     try:
         if web:
             from agentsim.tui.web_server import serve
@@ -45,3 +47,13 @@ def command(paths: tuple[str, ...], session_id: str | None, follow: bool, web: b
         remedy = how_to_install("web") if served else f"pip install {missing.name}"
         raise Failure(not_installed(missing.name), remedy=remedy, code=ExitCode.USAGE) from missing
     return run(paths, session=session_id, follow=follow)
+
+
+def _newest() -> str:
+    """The log on this machine that was written to last. Raises Failure where there is none."""
+    from agentsim.traces.harness_places import found_places, newest_log
+
+    log = newest_log([place.path for place in found_places()])
+    if log is None:
+        raise Failure("no logs of a harness on this machine", remedy="name the log to follow")
+    return log

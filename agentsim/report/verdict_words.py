@@ -12,6 +12,9 @@ from agentsim.report.paper import Span, Style
 if TYPE_CHECKING:
     from agentsim.diagnose.harness_settings import HarnessSetting
 
+RECORD = "to record"
+"""The label of how to record what a harness sends."""
+
 KINDS: dict[Kind, Span] = {
     "first": ("first request", Style.FAINT),
     "hit": ("hit", Style.GOOD),
@@ -93,7 +96,7 @@ def advice_on(verdict: Verdict, request: Request, session: Session) -> list[tupl
     fix = fix_for(verdict, settings_of(verdict, request, session.harness))
     lines += [("fix", fix)] if fix else []
     recipe = recipe_for(verdict, session.harness)
-    return [*lines, ("to record", recipe)] if recipe and session.completeness != "full" else lines
+    return [*lines, (RECORD, recipe)] if recipe and session.completeness != "full" else lines
 
 
 def fix_for(verdict: Verdict, settings: Sequence[HarnessSetting] = ()) -> str | None:

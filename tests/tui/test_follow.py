@@ -75,6 +75,22 @@ def test_the_first_look_finds_what_was_written_while_the_app_started(tmp_path):
     drive(Launch(paths=(str(log),), follow=True), look)
 
 
+def test_it_starts_at_the_end_and_tells_that_the_file_is_gone(tmp_path):
+    log = tmp_path / "session.jsonl"
+    log.write_bytes(Path(CLAUDE_CODE).read_bytes())
+
+    async def look(pilot):
+        await pilot.pause(0.6)
+        assert pilot.app.screen.grid.cursor == 10
+        assert "following" in shown(pilot.app)
+        log.unlink()
+        await pilot.pause(0.6)
+        assert "its file is gone" in shown(pilot.app)
+        assert len(pilot.app.screen.rows) == 11
+
+    drive(Launch(paths=(str(log),), follow=True), look)
+
+
 @pytest.mark.parametrize("format", ["codex", "pi", "claude-code", "agentsim/1"])
 def test_what_is_followed_is_what_reading_it_anew_shows(tmp_path, format):
     if format in ("codex", "pi"):

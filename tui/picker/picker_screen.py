@@ -23,6 +23,7 @@ from agentsim.tui.picker.gather_process import Gathering
 from agentsim.tui.picker.gather_sessions import PickerLine, line_of
 from agentsim.tui.picker.session_list import SORTS, SessionRows
 from agentsim.tui.search_bar import SearchBar
+from agentsim.tui.session_name import called
 
 
 class PickerScreen(Page):
@@ -37,6 +38,7 @@ class PickerScreen(Page):
         Binding("space", "mark", "Mark", key_display="Space"),
         Binding("c", "compare", "Compare"),
         Binding("y", "copy", "Copy", show=False),
+        Binding("p", "problems", "Problems", show=False),
     ]
     HELP_TITLE = "Sessions"
     HELP_KEYS = (
@@ -46,6 +48,7 @@ class PickerScreen(Page):
         ("Space", "mark a session"),
         ("c", "compare the two marked ones, or the marked one with this"),
         ("y", "copy the command that replays the session"),
+        ("p", "which files could not be read, and why"),
     )
 
     class Gathered(Message):
@@ -128,17 +131,22 @@ class PickerScreen(Page):
         lines = self.rows.shown
         first: list[Piece] = [("agentsim", Ink.STRONG), (" · sessions", Ink.FAINT)]
         if self._compare_with is not None:
-            name = self._compare_with.session.title or self._compare_with.session.id
+            name = called(self._compare_with.session)
             first = [("compare with ", Ink.FAINT), (name, Ink.STRONG), (": choose the other session", Ink.FAINT)]
         done, total = self._progress
         if not self._finished:
             cells = 20 * done // total if total else 0
             first += [("  " + "█" * cells + "░" * (20 - cells), Ink.READ), (f" {done:,} of {total:,}", Ink.FAINT)]
         elif self._problems:
-            first.append((f"  {figures.plural(len(self._problems), 'file')} could not be read wholly", Ink.WARN))
+            first.append(
+                (
+                    f"  {figures.plural(len(self._problems), 'file')} could not be read wholly (p: which, and why)",
+                    Ink.WARN,
+                )
+            )
         second: list[Piece] = []
         if self._finished and not self.rows.all:
-            where = ", ".join(safe(path, 60) for path in self._paths) or "this machine (~/.claude/projects)"
+            where = ", ".join(safe(path, 60) for path in self._paths) or "this machine, where harnesses keep their logs"
             second = [(f"no sessions found; name a log: agentsim tui PATH (looked in {where})", Ink.WARN)]
         elif not self.rows.all:
             second = [("looking for sessions …", Ink.FAINT)]
@@ -274,6 +282,15 @@ class PickerScreen(Page):
         else:
             self.rows.marked = [*self.rows.marked, key][-2:]
         self.grid.refresh()
+
+    def action_problems(self) -> None:
+        """List the files that could not be read, or not wholly."""
+        from agentsim.tui.problems_screen import ProblemsScreen
+
+        if self._problems:
+            self.app.push_screen(ProblemsScreen(self._problems))
+        else:
+            self.notify("Every file was read.")
 
     def action_copy(self) -> None:
         """Copy the command that shows the session without the app."""

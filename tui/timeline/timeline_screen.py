@@ -13,6 +13,7 @@ from agentsim.report import figures
 from agentsim.report.verdict_words import headline, lane_names
 from agentsim.tui.base_screen import Document, Heading, Page
 from agentsim.tui.ink import Ink, Piece, lines
+from agentsim.tui.session_name import called
 from agentsim.tui.timeline.entry_lifetimes import Lifetimes
 from agentsim.tui.timeline.time_axis import AFTER, ALIVE, END, LATE, LONG_ALIVE, REFRESH, RUNNING, TimeAxis
 
@@ -78,7 +79,7 @@ class TimelineScreen(Page):
         what: Piece = ("as recorded", Ink.FAINT)
         if self.shown is self.revised:
             what = ("revised by the what-if panel", Ink.WARN)
-        name = self.shown.session.title or self.shown.session.id
+        name = called(self.shown.session)
         legend: list[Piece] = [
             (RUNNING, Ink.WRITTEN),
             (" running  ", Ink.FAINT),

@@ -9,7 +9,7 @@ from agentsim.core.verdict import Verdict
 from agentsim.diagnose import Diagnosis
 from agentsim.diagnose.never_read import CODE, NeverRead, never_read
 from agentsim.report import figures
-from agentsim.report.verdict_words import EVENTS, advice_on, cause_title, headline, where
+from agentsim.report.verdict_words import EVENTS, RECORD, advice_on, cause_title, headline, where
 from agentsim.tui.ink import Ink, Piece
 from agentsim.tui.trace.block_list import block_diff, excerpts
 from agentsim.tui.trace.prompt_bar import prompt_bar
@@ -49,13 +49,20 @@ class Story:
         earlier = self.earlier(index)
         old = self.diagnosis.rows[earlier] if earlier is not None else None
         lines = self._head(index, row, verdict, width)
-        lines += prompt_bar(row, verdict, old, width)
-        lines += self._verdict(row, verdict)
-        lines += self._never_read(index)
-        for label, text in advice_on(verdict, row.request, self.diagnosis.session):
-            lines += _labelled(label, text)
+        # Where there is little room, what was lost, why, and what to do are what is seen.
+        said = self._verdict(row, verdict)
+        first = 2 if verdict.kind == "miss" else 0
+        lines += said[:first]
+        advice = advice_on(verdict, row.request, self.diagnosis.session)
+        for label, text in advice:
+            lines += _labelled(label, text) if label != RECORD else []
         if saving:
             lines.append([(f"{'saves':<{LABEL}}", Ink.FAINT), *saving])
+        lines += prompt_bar(row, verdict, old, width)
+        lines += said[first:]
+        for label, text in advice:
+            lines += _labelled(label, text) if label == RECORD else []
+        lines += self._never_read(index)
         if earlier is not None and old is not None:
             lines += self._compared(earlier, old)
             lines += self._difference(row, verdict, old, content)

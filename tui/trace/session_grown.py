@@ -1,4 +1,4 @@
-"""The message that a session being followed has grown."""
+"""The messages of a session being followed: that it has grown, and that its files are gone."""
 
 from __future__ import annotations
 
@@ -13,3 +13,7 @@ class Grown(Message):
     def __init__(self, diagnosis: Diagnosis) -> None:
         super().__init__()
         self.diagnosis = diagnosis
+
+
+class Vanished(Message):
+    """Its files are not there any more; what was read of them stays."""

@@ -22,11 +22,12 @@ from agentsim.tui.base_screen import Document, Heading, Page
 from agentsim.tui.grid import Grid
 from agentsim.tui.ink import Ink, Piece, parts, safe
 from agentsim.tui.search_bar import SearchBar
+from agentsim.tui.session_name import heading_of
 from agentsim.tui.trace.details_pane import Details
 from agentsim.tui.trace.row_grid import TraceRows
 from agentsim.tui.trace.row_order import SORTS, UNSORTED, previous_in_lane
 from agentsim.tui.trace.row_story import Story
-from agentsim.tui.trace.session_grown import Grown
+from agentsim.tui.trace.session_grown import Grown, Vanished
 from agentsim.tui.whatif.revised_session import Workbench, judged
 from agentsim.tui.whatif.whatif_panel import WhatIfPanel
 from agentsim.whatif.fix_savings import FIXES, Saving, in_words
@@ -112,7 +113,7 @@ class TraceScreen(Page):
             self.request = request
             self.saving = saving
 
-    def __init__(self, diagnosis: Diagnosis) -> None:
+    def __init__(self, diagnosis: Diagnosis, *, at_end: bool = False) -> None:
         super().__init__()
         self.diagnosis = diagnosis
         self.rows = TraceRows(diagnosis)
@@ -120,6 +121,8 @@ class TraceScreen(Page):
         self.workbench = Workbench(diagnosis)
         self._savings: dict[str, Saving | None] = {}
         self.following = False
+        self.vanished = False
+        self._at_end = at_end
         self._wanted = ""
         self._origin = 0
         self._timer: Timer | None = None
@@ -139,7 +142,8 @@ class TraceScreen(Page):
         self.rows.lanes = "tree" if state.lanes == "tree" and len(self.diagnosis.session.lanes) > 1 else "time"
         if self.rows.lanes == "tree":
             self.rows.arrange()
-        start = min(state.rows.get(self.diagnosis.session.id, 0), max(len(self.diagnosis.rows) - 1, 0))
+        last = max(len(self.diagnosis.rows) - 1, 0)
+        start = last if self._at_end else min(state.rows.get(self.diagnosis.session.id, 0), last)
         self.grid.show(self.rows, self.rows.nearest(start))
         self.grid.focus()
         self._head()
@@ -172,14 +176,15 @@ class TraceScreen(Page):
         session, totals = self.diagnosis.session, self.diagnosis.totals
         read, whole = totals.hit_rate
         shown = len(self.rows)
-        name = session.title or session.id
         start = self._first_start()
         date = "" if figures.day(start) == figures.UNKNOWN else f" · {figures.day(start)}"
         first: list[Piece] = [
-            (name, Ink.STRONG),
+            *heading_of(session),
             (f" · {session.format}{date}", Ink.FAINT),
         ]
-        if self.following:
+        if self.vanished:
+            first.append(("  ● its file is gone", Ink.WARN))
+        elif self.following:
             first.append(("  ● following", Ink.GOOD))
         lost = Ink.BAD if totals.misses else Ink.PLAIN
         # Without a price the number of misses says all that is known.
@@ -497,6 +502,11 @@ class TraceScreen(Page):
         """Tell the story of the selected row once more, with what was found out."""
         if event.story is self.story and self._timer is None:
             self._tell()
+
+    def on_vanished(self, event: Vanished) -> None:
+        """Say that nothing more is to be expected; what was read stays."""
+        self.vanished = True
+        self._head()
 
     def on_grown(self, event: Grown) -> None:
         """Show a newer state of the session; stay on the last row if the cursor was there. Flag new misses."""

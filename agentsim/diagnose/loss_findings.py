@@ -191,23 +191,24 @@ def _places_in_lanes(diagnosis: Diagnosis) -> dict[str, tuple[str, int]]:
 
 def _rhythm(group: Sequence[_Loss], order: dict[str, tuple[str, int]]) -> str:
     first, last = group[0].number, group[-1].number
+    if len(group) == 2:
+        return f"#{first} and #{last}"
     places = [order[loss.row.request.id] for loss in group if loss.row.request.id in order]
     lanes = {lane for lane, _ in places}
     if len(lanes) > 1:
         return f"in {len(lanes)} lanes, from #{first} to #{last}"
     steps = {later - earlier for (_, earlier), (_, later) in pairwise(places)}
-    if steps == {1} and len(group) > 2:
+    if steps == {1}:
         return f"on each request from #{first} to #{last}"
-    if len(steps) == 1 and len(group) > 2:
+    if len(steps) == 1:
         return f"on every {_ordinal(steps.pop())} request from #{first} to #{last}"
     starts = [loss.row.start for loss in group if loss.row.start is not None]
-    if len(group) > 2 and len(starts) == len(group):
+    if len(starts) == len(group):
         gaps = [later - earlier for earlier, later in pairwise(starts)]
         usual = median(gaps)
         if usual >= MINUTE and all(abs(gap - usual) * SAME_TIME <= usual for gap in gaps):
             return f"every {round(usual / MINUTE):,} min from #{first} to #{last}"
-    numbers = [f"#{loss.number}" for loss in group]
-    return " and ".join(numbers) if len(numbers) == 2 else f"between #{first} and #{last}"
+    return f"between #{first} and #{last}"
 
 
 def _ordinal(number: int) -> str:

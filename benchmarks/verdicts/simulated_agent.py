@@ -286,7 +286,8 @@ def unchanged_text(old: list[Position], new: list[Position], cached: int) -> tup
         front = shared(before.main, after.main)
         back = shared(before.main[front:][::-1], after.main[front:][::-1])
         kept = before.main[:front] + before.main[len(before.main) - back :]
-        return (after, count_tokens(kept)) if 2 * len(kept) > len(before.main) else None
+        rest = count_tokens(after.rest) if before.rest == after.rest else 0
+        return (after, count_tokens(kept) + rest) if 2 * len(kept) > len(before.main) else None
     return None
 
 

@@ -158,8 +158,10 @@ class _Judge:
         return entry if seen.now <= entry.used + entry.ttl + grace * SECOND else None
 
     def _lives_by_the_end(self, seen: RequestFacts, entry: CacheEntry) -> bool:
-        """True when the entry had not expired yet if its lifetime counts from the end of the last response, as session
-        logs suggest and the documentation denies."""
+        """True when the entry, expired by the documentation, had not if its lifetime counts from the end of the last
+        response, as session logs suggest."""
+        if self._provider.store_of(seen.request).alive(entry, seen.now):
+            return False
         last = self._lanes.get(seen.request.lane)
         end = None if last is None else last.request.end
         return end is not None and entry.used < end and seen.now <= end + entry.ttl

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -120,7 +119,3 @@ def total_cost(steps: tuple[PricedStep, ...]) -> MoneyRange | None:
             return None
         total += step.cost
     return total
-
-
-Pricer = Callable[[str, Usage, int], int | None]
-"""Picodollars of a usage at a model and a time."""

@@ -14,13 +14,13 @@ import os
 from statistics import median
 
 from agentsim.engine.inference_engine import Engine
-from agentsim.engine.model_loading import Loaded, load
+from agentsim.engine.model_loading import LoadedModel, load
 from agentsim.engine.single_passes import drawn_tokens
 
 NEW = 30
 
 
-def first_tokens(loaded: Loaded, prefix: int, rounds: int) -> tuple[list[float], list[float]]:
+def first_tokens(loaded: LoadedModel, prefix: int, rounds: int) -> tuple[list[float], list[float]]:
     """Milliseconds to the first token, computed and cached, round by round."""
     vocabulary = loaded.model.config.vocab
     pages = 2 * (prefix + NEW) // 16 + 8
@@ -40,7 +40,7 @@ def first_tokens(loaded: Loaded, prefix: int, rounds: int) -> tuple[list[float],
     return computed, cached
 
 
-def rate(loaded: Loaded, batch: int, tokens: int = 24) -> float:
+def rate(loaded: LoadedModel, batch: int, tokens: int = 24) -> float:
     """Tokens a second of so many sequences that generate together, once all prompts are computed."""
     vocabulary = loaded.model.config.vocab
     engine = Engine(loaded.model, pages=batch * 8, step_tokens=2_048)

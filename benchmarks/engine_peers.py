@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from agentsim.engine.inference_engine import Engine
-from agentsim.engine.model_loading import Loaded, load
+from agentsim.engine.model_loading import LoadedModel, load
 from agentsim.engine.weights.find_model import find_model
 from benchmarks.measure import markdown
 
@@ -73,7 +73,7 @@ class Peer:
         self._child.wait(timeout=30)
 
 
-def ours(loaded: Loaded, tokens: list[int], count: int) -> tuple[float, float, list[int]]:
+def ours(loaded: LoadedModel, tokens: list[int], count: int) -> tuple[float, float, list[int]]:
     """The same of the engine."""
     engine = Engine(loaded.model, pages=-(-(len(tokens) + count) // 16) + 2, prefix_cache=False)
     sequence = engine.submit(tokens, count, stop=())

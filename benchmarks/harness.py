@@ -22,8 +22,8 @@ from agentsim.core.dates import SECOND
 from agentsim.harness.plan import Plan, Population, PromptLayout, Service
 from agentsim.harness.plan_run import simulate
 from agentsim.harness.prompt_part import PromptPart
-from agentsim.harness.random_draws import Fixed, lognormal
-from agentsim.harness.step_sources import Generated
+from agentsim.harness.random_draws import FixedNumber, lognormal
+from agentsim.harness.step_sources import GeneratedTasks
 from benchmarks.measure import markdown
 
 HEADINGS = ["requests", "seconds", "µs a request", "against the smallest", "largest process", "SimPy timeouts"]
@@ -35,9 +35,9 @@ BARE_TIMEOUTS = 300_000
 
 def plan(requests: int) -> Plan:
     """Agents that start 20 s apart, with conversations that grow to some 150,000 tokens and pauses around 5 minutes."""
-    source = Generated(
-        turns=Fixed(AGENT // 10),
-        rounds=Fixed(9),
+    source = GeneratedTasks(
+        turns=FixedNumber(AGENT // 10),
+        rounds=FixedNumber(9),
         result=lognormal(Decimal(800), Decimal(5_000)),
         tool_time=lognormal(Decimal(2), Decimal(20), unit=SECOND),
         pause=lognormal(Decimal(60), Decimal(400), unit=SECOND),
@@ -49,7 +49,7 @@ def plan(requests: int) -> Plan:
         start=1_788_256_800 * SECOND,
         layout=PromptLayout(tools=(PromptPart("tools", 5_000),), system=(PromptPart("system", 2_000),)),
         service=Service(uncached_rate=10_000),
-        population=Population(agents=max(1, requests // AGENT), gap=Fixed(20 * SECOND)),
+        population=Population(agents=max(1, requests // AGENT), gap=FixedNumber(20 * SECOND)),
     )
 
 

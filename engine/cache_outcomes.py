@@ -13,8 +13,8 @@ from importlib import resources
 from statistics import median
 
 from agentsim.engine.inference_engine import Engine
-from agentsim.engine.model_loading import Loaded
-from agentsim.engine.restore_costs import Restored, measure_restore
+from agentsim.engine.model_loading import LoadedModel
+from agentsim.engine.restore_costs import RestoredPrompt, measure_restore
 from agentsim.engine.sequence import Sequence
 from agentsim.engine.single_passes import drawn_tokens
 
@@ -68,7 +68,7 @@ class Outcomes:
     """Tokens of input that had been there before."""
     hits: int
     """How many of them were found."""
-    restored: Restored
+    restored: RestoredPrompt
     time_to_first_token: int
     uncached_time_to_first_token: int
     rate: float
@@ -99,7 +99,7 @@ class BenchLoad:
     concurrency: tuple[int, ...] = (1, 2, 4, 8, 16)
 
 
-def measure_outcomes(loaded: Loaded, load: BenchLoad) -> Outcomes:
+def measure_outcomes(loaded: LoadedModel, load: BenchLoad) -> Outcomes:
     """Measure all eight. Deterministic but for times."""
     prompts = _prompts(loaded, load, load.prefix, load.questions)
     pages = -(-(load.prefix + load.question + load.new_tokens) // PAGE) * 2 + load.questions * 4
@@ -134,7 +134,7 @@ def measure_outcomes(loaded: Loaded, load: BenchLoad) -> Outcomes:
     )
 
 
-def document(loaded: Loaded, tokens: int) -> list[int]:
+def document(loaded: LoadedModel, tokens: int) -> list[int]:
     """So many tokens of text that reads like text, where the model has a tokenizer for it; else drawn ones."""
     if loaded.encoder is None or loaded.model.config.vocab < 1_000:
         return drawn_tokens(tokens, loaded.model.config.vocab, 1)
@@ -143,14 +143,14 @@ def document(loaded: Loaded, tokens: int) -> list[int]:
     return (words * (tokens // len(words) + 1))[:tokens]
 
 
-def _prompts(loaded: Loaded, load: BenchLoad, prefix: int, number: int) -> list[list[int]]:
+def _prompts(loaded: LoadedModel, load: BenchLoad, prefix: int, number: int) -> list[list[int]]:
     """Questions about one document."""
     front = document(loaded, prefix)
     vocabulary = loaded.model.config.vocab
     return [[*front, *drawn_tokens(load.question, vocabulary, 100 + at)] for at in range(number)]
 
 
-def _warm_up(loaded: Loaded) -> None:
+def _warm_up(loaded: LoadedModel) -> None:
     """The first passes of a process pay for what the later ones find ready: on a device with kernels, for compiling
     those of short histories, of long ones (whose keys are split), and of a question behind a long cached one."""
     config = loaded.model.config
@@ -163,7 +163,7 @@ def _warm_up(loaded: Loaded) -> None:
 
 
 def _one_by_one(
-    loaded: Loaded, load: BenchLoad, prompts: Prompts, pages: int, *, cache: bool
+    loaded: LoadedModel, load: BenchLoad, prompts: Prompts, pages: int, *, cache: bool
 ) -> tuple[list[Sequence], Engine, float]:
     """The sequences of prompts that come one after the other, the engine, and the seconds that they took."""
     engine = Engine(loaded.model, pages=pages, page_size=PAGE, prefix_cache=cache)
@@ -175,7 +175,7 @@ def _one_by_one(
     return sequences, engine, time.perf_counter() - began
 
 
-def _together(loaded: Loaded, load: BenchLoad, number: int) -> Throughput:
+def _together(loaded: LoadedModel, load: BenchLoad, number: int) -> Throughput:
     """So many questions at once about a document that was read before, and the same without a cache."""
     prompts = _prompts(loaded, load, load.concurrent_prefix, number + 1)
     need = -(-(load.concurrent_prefix + load.question + load.new_tokens) // PAGE) + 1
@@ -193,7 +193,7 @@ def _together(loaded: Loaded, load: BenchLoad, number: int) -> Throughput:
 
 
 def _answers(
-    loaded: Loaded, load: BenchLoad, prompts: Prompts, right: Prompts, cached: list[Sequence], pages: int
+    loaded: LoadedModel, load: BenchLoad, prompts: Prompts, right: Prompts, cached: list[Sequence], pages: int
 ) -> Answers:
     engine = Engine(loaded.model, pages=pages, page_size=PAGE, host_pages=pages)
     engine.submit(prompts[0], 1, stop=())

@@ -107,7 +107,7 @@ class EngineEndpoint:
         )
         shown = sent if self._rules is None else msgspec.structs.replace(request, provider=self._provider)
         lookup = self.backend.look_up(sent, now)
-        ruled = None if self._rules is None else _Ruled(self._rules, shown, now)
+        ruled = None if self._rules is None else _LookedUpRequest(self._rules, shown, now)
         refused = lookup.rejected or (None if ruled is None else ruled.rejected)
         if refused is not None:
             shown = msgspec.structs.replace(shown, usage=NOTHING, end=now)
@@ -170,7 +170,7 @@ class EngineEndpoint:
         return found
 
 
-class _Ruled:
+class _LookedUpRequest:
     """A request as the model of its provider finds it when it arrives; kept there once its answer begins."""
 
     def __init__(self, provider: ModeledProvider, request: Request, now: int) -> None:

@@ -15,8 +15,8 @@ from agentsim.cache.simulate import arrivals_of
 from agentsim.core.session import Request, Session
 from agentsim.engine.engine_backend import EngineBackend, MeasuredUsage
 from agentsim.engine.inference_engine import Engine
-from agentsim.engine.model_loading import Loaded
-from agentsim.engine.restore_costs import Restored, measure_restore
+from agentsim.engine.model_loading import LoadedModel
+from agentsim.engine.restore_costs import RestoredPrompt, measure_restore
 from agentsim.engine.trace_tokens import DoesNotFit, How, PromptTokens, TokenWriter, page_prompt, writer_for
 from agentsim.engine.virtual_time import EngineProcess, VirtualClock
 from agentsim.rules.providers import rules_for
@@ -76,7 +76,7 @@ class EngineReplay:
     """The most K/V memory that requests held at once."""
     stored_bytes: int
     """K/V memory that the cache holds at the end."""
-    restored: Restored | None
+    restored: RestoredPrompt | None
     rules: str | None = None
     """Whose lifetimes, breakpoints and lookback were imposed on the pages."""
 
@@ -96,7 +96,7 @@ class NoKnownPrompts(ValueError):
 
 def replay_on_engine(
     session: Session,
-    loaded: Loaded,
+    loaded: LoadedModel,
     *,
     new_tokens: int = 8,
     page: int = 16,
@@ -165,8 +165,8 @@ def replay_on_engine(
         clock=clock,
         paranoid=paranoid,
     )
-    told = None if progress is None else _Told(progress, sum(len(tokens) for _, tokens in known))
-    backend = EngineBackend(engine, _Written(writer, known), new_tokens=new_tokens, capacity=kept, told=told)
+    told = None if progress is None else _TokenProgress(progress, sum(len(tokens) for _, tokens in known))
+    backend = EngineBackend(engine, _WrittenPrefixes(writer, known), new_tokens=new_tokens, capacity=kept, told=told)
     warm_up(engine)
     _run(paged, backend, clock, limits)
     predicted = predicted_reads(paged.requests, page, None if kept is None else kept * page, backend.measured)
@@ -199,7 +199,7 @@ def replay_on_engine(
     )
 
 
-class _Told:
+class _TokenProgress:
     """Adds up how many tokens are done."""
 
     def __init__(self, progress: Progress, total: int) -> None:
@@ -212,7 +212,7 @@ class _Told:
         self._progress(self._done, self._total)
 
 
-class _Written:
+class _WrittenPrefixes:
     """What was written already."""
 
     def __init__(self, writer: TokenWriter, known: Sequence[tuple[Request, PromptTokens]]) -> None:
@@ -333,7 +333,7 @@ def warm_up(engine: Engine) -> None:
     engine.pool.peak = 0
 
 
-def _cold(loaded: Loaded, tokens: PromptTokens, page: int, step_tokens: int) -> int:
+def _cold(loaded: LoadedModel, tokens: PromptTokens, page: int, step_tokens: int) -> int:
     """The time to the first token when nothing is reused."""
     pages = -(-len(tokens) // page)
     engine = Engine(loaded.model, pages=pages, page_size=page, prefix_cache=False, step_tokens=step_tokens)

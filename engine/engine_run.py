@@ -20,7 +20,7 @@ from agentsim.engine.engine_replay import (
     warm_up,
 )
 from agentsim.engine.inference_engine import Engine
-from agentsim.engine.model_loading import Loaded
+from agentsim.engine.model_loading import LoadedModel
 from agentsim.engine.trace_tokens import DoesNotFit, DrawnTokens, page_prompt, writer_for
 from agentsim.engine.virtual_time import VirtualClock
 from agentsim.harness.plan import Plan
@@ -67,7 +67,7 @@ class EngineRun:
 
 def run_on_engine(
     plan: Plan,
-    loaded: Loaded,
+    loaded: LoadedModel,
     *,
     new_tokens: int = 8,
     page: int = 16,

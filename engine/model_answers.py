@@ -10,7 +10,7 @@ from agentsim.core.prompt import Prompt
 from agentsim.core.session import Usage
 from agentsim.engine.engine_thread import Stepper
 from agentsim.engine.inference_engine import Engine
-from agentsim.engine.model_loading import Loaded
+from agentsim.engine.model_loading import LoadedModel
 from agentsim.engine.sequence import Sequence
 from agentsim.engine.trace_tokens import Encoder, SpokenTokens
 
@@ -46,7 +46,7 @@ class Speaker:
     tokenizer.
     """
 
-    def __init__(self, loaded: Loaded, *, pages: int, most: int = 256, paranoid: bool = False) -> None:
+    def __init__(self, loaded: LoadedModel, *, pages: int, most: int = 256, paranoid: bool = False) -> None:
         if loaded.encoder is None:
             raise ValueError(f"{loaded.name} comes without a tokenizer: it can neither read nor write text")
         self.name = loaded.name

@@ -17,7 +17,7 @@ MARK = "<|im_start|>"
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedModel:
     """A model, its tokenizer (``None`` where its files hold none), and whether it knows the marks of a conversation."""
 
     model: Decoder
@@ -58,7 +58,7 @@ def load(
     device: str | None = None,
     kv_bits: int | None = None,
     few_bits: bool = False,
-) -> Loaded:
+) -> LoadedModel:
     """The model that is meant: ``None`` for the installed one, ``tiny`` for the seeded one, or a file or folder.
 
     ``threads`` is how many torch computes with; ``None`` takes what fits the machine now (see
@@ -72,10 +72,10 @@ def load(
     dtype = DTYPES[precision or usual_precision(place)]
     model = Decoder(load_weights(named), dtype, place, kv_bits=kv_bits, few_bits=few_bits)
     if named == TINY_NAME:
-        return Loaded(model, ByteTokens(), marks=False, threads=chosen)
+        return LoadedModel(model, ByteTokens(), marks=False, threads=chosen)
     path = find_model(named)
     from agentsim.engine.tokenizer import Tokenizer
     from agentsim.engine.tokenizer_folder import read_tokenizer
 
     tokenizer = read_tokenizer(path) if path.is_dir() else Tokenizer.from_gguf(path)
-    return Loaded(model, tokenizer, marks=tokenizer is not None and MARK in tokenizer.special, threads=chosen)
+    return LoadedModel(model, tokenizer, marks=tokenizer is not None and MARK in tokenizer.special, threads=chosen)

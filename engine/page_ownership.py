@@ -16,7 +16,7 @@ import torch
 from agentsim.engine.inference_engine import Engine, EngineModel
 from agentsim.engine.page_pool import OutOfPages, PagePool
 from agentsim.engine.prefix_cache import Order
-from agentsim.engine.single_passes import Passes, Watched, difference, drawn_tokens
+from agentsim.engine.single_passes import Passes, WatchedModel, difference, drawn_tokens
 
 PAGE = 16
 Protection = Literal["none", "flag", "counts"]
@@ -184,7 +184,7 @@ def return_after_eviction(model: EngineModel, order: Order, seed: int = 0) -> Pr
     """
     prompt = drawn_tokens(195, model.config.vocab, seed)
     tokens = 12
-    watched = Watched(model)
+    watched = WatchedModel(model)
     engine = Engine(watched, pages=32, page_size=PAGE, keep_generated=False)
     engine.cache.order = order
     engine.submit(prompt, 1, stop=())
@@ -194,7 +194,7 @@ def return_after_eviction(model: EngineModel, order: Order, seed: int = 0) -> Pr
     reachable = len(engine.cache.match(engine.chain(prompt)).places)
     again = engine.submit(prompt, tokens, stop=())
     scores = _scores(engine, watched)
-    bare = Watched(model)
+    bare = WatchedModel(model)
     uncached = Engine(bare, pages=32, page_size=PAGE, prefix_cache=False)
     expected = uncached.submit(prompt, tokens, stop=())
     right = _scores(uncached, bare)
@@ -261,7 +261,7 @@ def _damage(protection: str, waited: bool, found: torch.Tensor, alone: torch.Ten
     return Damage(protection, waited, len(found), changed, difference(found, alone), expected, said)
 
 
-def _scores(engine: Engine, watched: Watched) -> torch.Tensor:
+def _scores(engine: Engine, watched: WatchedModel) -> torch.Tensor:
     """The scores of each token of the only sequence that runs."""
     found = []
     while not engine.is_idle:

@@ -9,7 +9,7 @@ from agentsim.engine.inference_engine import Engine, EngineModel
 
 
 @dataclass(frozen=True)
-class Restored:
+class RestoredPrompt:
     """A prompt that was computed, sent to the host and asked for again. Times are nanoseconds."""
 
     tokens: int
@@ -23,7 +23,7 @@ class Restored:
     """Time to first token when all is computed."""
 
 
-def measure_restore(model: EngineModel, tokens: Sequence[int], page_size: int = 16) -> Restored:
+def measure_restore(model: EngineModel, tokens: Sequence[int], page_size: int = 16) -> RestoredPrompt:
     """Compute a prompt, offload it and restore it, in an engine of its own."""
     pages = -(-len(tokens) // page_size) + 1
     engine = Engine(model, pages=pages, page_size=page_size, host_pages=pages)
@@ -34,7 +34,7 @@ def measure_restore(model: EngineModel, tokens: Sequence[int], page_size: int = 
     engine.run()
     assert first.time_to_first_token is not None
     assert again.time_to_first_token is not None
-    return Restored(
+    return RestoredPrompt(
         tokens=again.restored,
         bytes=engine.mover.restored_bytes,
         moving=engine.mover.restoring,

@@ -14,7 +14,7 @@ import torch
 
 from agentsim.engine.inference_engine import Engine, EngineModel
 from agentsim.engine.kv_pages import KVPages
-from agentsim.engine.single_passes import Passes, Watched, difference, drawn_tokens
+from agentsim.engine.single_passes import Passes, WatchedModel, difference, drawn_tokens
 
 PAGE = 16
 DOCUMENT = 40
@@ -54,7 +54,7 @@ def cached_control(model: EngineModel, seed: int = 0) -> CachedControl:
     vocabulary = model.config.vocab
     document = drawn_tokens(DOCUMENT, vocabulary, seed)
     prompts = [[*document, *drawn_tokens(count, vocabulary, seed + 1 + count)] for count in QUESTIONS]
-    watched = Watched(model)
+    watched = WatchedModel(model)
     engine = Engine(watched, pages=16, page_size=PAGE)
     for prompt in prompts[:-1]:
         engine.submit(prompt, 1)

@@ -44,7 +44,7 @@ class Passes:
         return pages.flatten(0, 1)[slots]
 
 
-class Watched:
+class WatchedModel:
     """A model that remembers the scores of its last pass."""
 
     def __init__(self, model: EngineModel) -> None:

@@ -145,9 +145,9 @@ class Tokenizer:
         """The text of token ids; bytes that form no character become U+FFFD."""
         return b"".join(self.pieces[number] for number in ids).decode("utf-8", "replace")
 
-    def streamed(self) -> Streamed:
+    def streamed(self) -> TextStream:
         """A decoder for tokens that come one by one."""
-        return Streamed(self.pieces)
+        return TextStream(self.pieces)
 
     def render(self, messages: Sequence[Mapping[str, Any]], *, answer: bool = True) -> str:
         """A conversation as the model's own chat template writes it; ``answer`` opens the assistant's turn."""
@@ -177,7 +177,7 @@ class Tokenizer:
         return "" if token is None else self.pieces[token].decode("utf-8", "replace")
 
 
-class Streamed:
+class TextStream:
     """Text from tokens as they come: a character is given out once all of its bytes are there."""
 
     def __init__(self, pieces: Sequence[bytes]) -> None:

@@ -41,7 +41,7 @@ class Encoder(Protocol):
 
 
 class Incremental(Protocol):
-    """Text from tokens as they come; :class:`agentsim.engine.tokenizer.Streamed` is one."""
+    """Text from tokens as they come; :class:`agentsim.engine.tokenizer.TextStream` is one."""
 
     def add(self, token: int) -> str:
         """What can be read now that ``token`` is there."""
@@ -65,9 +65,9 @@ class ByteTokens:
 
     def streamed(self) -> Incremental:
         """A decoder for bytes that come one by one."""
-        from agentsim.engine.tokenizer import Streamed
+        from agentsim.engine.tokenizer import TextStream
 
-        return Streamed([bytes((byte,)) for byte in range(256)])
+        return TextStream([bytes((byte,)) for byte in range(256)])
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ from agentsim.harness.plan import (
     ToolLoading,
 )
 from agentsim.harness.prompt_part import PromptPart
-from agentsim.harness.step_sources import Delegation, Generated, ScriptedSteps
+from agentsim.harness.step_sources import Delegation, GeneratedTasks, ScriptedSteps
 from agentsim.scenarios import scenario_schema, scenario_steps
 from agentsim.scenarios.scenario_numbers import whole
 
@@ -168,7 +168,7 @@ def _source(scenario: scenario_schema.ScenarioFile) -> StepSource:
     task = scenario.task
     assert task is not None
     hands = task.delegation
-    return Generated(
+    return GeneratedTasks(
         turns=task.turns.draw(),
         prompt=task.prompt.draw(),
         rounds=task.rounds.draw(),

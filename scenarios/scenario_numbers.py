@@ -7,14 +7,14 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from agentsim.core.written_types import Written
-from agentsim.harness.random_draws import ChosenDraw, Draw, Fixed, Uniform, lognormal
+from agentsim.core.written_types import WrittenForm
+from agentsim.harness.random_draws import ChosenDraw, Draw, FixedNumber, Uniform, lognormal
 
 LARGEST = Decimal(10**12)
 """Nothing in a scenario is larger: tokens, seconds or counts."""
 
 
-def decimal_up_to(most: Decimal, *, above: Decimal | None = None) -> Written:
+def decimal_up_to(most: Decimal, *, above: Decimal | None = None) -> WrittenForm:
     """A number from 0 (or above another one) to the largest."""
 
     def read(value: Any) -> Decimal:
@@ -26,7 +26,7 @@ def decimal_up_to(most: Decimal, *, above: Decimal | None = None) -> Written:
         return number
 
     least = {"minimum": 0} if above is None else {"exclusiveMinimum": int(above)}
-    return Written(read, {"type": "number", **least, "maximum": int(most)})
+    return WrittenForm(read, {"type": "number", **least, "maximum": int(most)})
 
 
 Number = Annotated[Decimal, decimal_up_to(LARGEST)]
@@ -83,7 +83,7 @@ class Distribution(ScenarioTable, frozen=True, kw_only=True):
     def draw(self, unit: int = 1) -> Draw:
         """The distribution in whole numbers of 1/``unit``."""
         if self.fixed is not None:
-            return Fixed(whole(self.fixed, unit))
+            return FixedNumber(whole(self.fixed, unit))
         if self.uniform is not None:
             return Uniform(whole(self.uniform[0], unit), whole(self.uniform[1], unit))
         if self.empirical is not None:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from agentsim.core.written_schema import json_schema_of
-from agentsim.core.written_types import Written
+from agentsim.core.written_types import WrittenForm
 from agentsim.scenarios.scenario_numbers import Distribution, ScenarioTable, decimal_up_to, number
 from agentsim.scenarios.scenario_steps import Name, PartTable, Seconds, StepTable, Tokens
 
@@ -39,7 +39,7 @@ LONGEST = 7 * 86_400
 
 Lifetime = Annotated[
     int,
-    Written(
+    WrittenForm(
         _lifetime,
         {
             "anyOf": [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -46,3 +47,33 @@ def test_a_second_and_the_collector_have_one_home() -> None:
         ):
             collectors.append(path.name)
     assert (seconds, collectors) == (["dates.py"], ["garbage_collection.py"])
+
+
+IRREGULAR = frozenset(
+    """
+    Begun Bound Broken Brought Built Chosen Come Cut Done Drawn Felt Found Given Gone Grown Heard Held Hidden Kept Known
+    Left Lost Made Meant Met Paid Put Read Run Said Seen Sent Set Shown Sold Spent Stolen Taken Thought Told Understood
+    Worn Written
+    """.split()
+)
+
+MESSAGES = ("Message", "Moved", "Typed")
+"""What messages of the app are made from. They say what happened, as Textual's own do."""
+
+BARE_PARTICIPLES = {
+    "Served": "what became of a request, beside CacheLookup: the interface of backends calls it so",
+    "Dated": "a base class: DatedFigure and others say what is dated",
+    "_Run": "the noun: consecutive prefixes, or readings of a window",
+}
+
+
+def test_no_class_is_a_bare_participle() -> None:
+    """A class says what it is, not what happened to it."""
+    found = set()
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and not any(ast.unparse(base) in MESSAGES for base in node.bases):
+                words = re.findall("[A-Z][a-z0-9]*", node.name)
+                if len(words) == 1 and (words[0] in IRREGULAR or words[0].endswith("ed")):
+                    found.add(node.name)
+    assert found == set(BARE_PARTICIPLES)

@@ -77,9 +77,9 @@ def open_log(path: str) -> IO[bytes]:
         raise
     if not start.startswith((GZIP, ZSTD)):
         return file
-    from agentsim.traces.unpacking import Unpacked, UnpackedZstd
+    from agentsim.traces.unpacking import UnpackedFile, UnpackedZstd
 
-    return cast(IO[bytes], Unpacked(file) if start.startswith(GZIP) else UnpackedZstd(file))
+    return cast(IO[bytes], UnpackedFile(file) if start.startswith(GZIP) else UnpackedZstd(file))
 
 
 def read_at_most(file: IO[bytes], size: int) -> bytes:

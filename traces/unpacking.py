@@ -11,7 +11,7 @@ from io import FileIO
 from typing import Any
 
 
-class Unpacked(gzip.GzipFile):
+class UnpackedFile(gzip.GzipFile):
     """The bytes of a file packed with gzip. What is wrong with it is an OSError with plain words."""
 
     def __init__(self, file: FileIO) -> None:

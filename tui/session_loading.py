@@ -15,7 +15,7 @@ SCENARIO = ".toml"
 """The end of the name of a scenario file."""
 
 
-class Opened(msgspec.Struct, frozen=True, kw_only=True):
+class OpenedPaths(msgspec.Struct, frozen=True, kw_only=True):
     """What paths hold: sessions, or in ``failure`` why there are none."""
 
     sessions: tuple[Session, ...] = ()
@@ -23,19 +23,19 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     failure: str | None = None
 
 
-def read_paths(paths: Sequence[str]) -> Opened:
+def read_paths(paths: Sequence[str]) -> OpenedPaths:
     """All sessions of some paths. Never raises: what cannot be read is told."""
     from agentsim.traces.format_registry import read
 
     problems: list[Problem] = []
     missing = next((path for path in paths if not os.path.lexists(path)), None)
     if missing is not None:
-        return Opened(failure=f"{missing}: no such file or folder; check the spelling")
+        return OpenedPaths(failure=f"{missing}: no such file or folder; check the spelling")
     scenarios = [path for path in paths if path.endswith(SCENARIO)]
     try:
         simulated = tuple(session for path in scenarios for session in simulated_sessions(path))
     except (ValueError, OSError) as error:
-        return Opened(failure=str(error))
+        return OpenedPaths(failure=str(error))
     paths = [path for path in paths if path not in scenarios]
     try:
         sessions = simulated + (tuple(read(paths, problems)) if paths or not scenarios else ())
@@ -45,8 +45,8 @@ def read_paths(paths: Sequence[str]) -> Opened:
         file = getattr(error, "file", None) or error.filename or (paths[0] if paths else "")
         line = getattr(error, "line", None)
         place = f"{file}, line {line}" if line else f"{file}"
-        return Opened(problems=tuple(problems), failure=f"{place}: {reason}" + (f"; {remedy}" if remedy else ""))
-    return Opened(sessions=sessions, problems=tuple(problems))
+        return OpenedPaths(problems=tuple(problems), failure=f"{place}: {reason}" + (f"; {remedy}" if remedy else ""))
+    return OpenedPaths(sessions=sessions, problems=tuple(problems))
 
 
 def simulated_sessions(path: str) -> list[Session]:

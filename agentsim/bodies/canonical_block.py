@@ -68,7 +68,7 @@ class Canonical(NamedTuple):
     citations: bool = False
 
 
-class _Found:
+class _Findings:
     """What turned up while a block was put in order."""
 
     __slots__ = ("attached", "citations", "images", "markers", "path", "references")
@@ -187,7 +187,7 @@ def same_json_sorted(one: str, other: str) -> bool:
 
 
 def _canonical(kind: str, fields: dict[str, Any], path: str) -> Canonical:
-    found = _Found(path)
+    found = _Findings(path)
     shape: Shape | None = None
     main, form = "", "text"
     main_field = _MAIN_FIELD.get(kind)
@@ -249,7 +249,7 @@ def _plain_text(content: Any) -> tuple[str | None, Shape | None]:
     return None, None
 
 
-def _ordered(block: dict[str, Any], found: _Found, where: str) -> dict[str, Any]:
+def _ordered(block: dict[str, Any], found: _Findings, where: str) -> dict[str, Any]:
     """The block's fields sorted, without markers and nulls; nested blocks likewise. ``found`` collects the rest."""
     marker = block.get("cache_control")
     if marker is not None:
@@ -277,7 +277,7 @@ _NESTED = frozenset(("content", "source", "tool", "tools", "tool_references", "c
 """Fields that may hold further blocks. ``input`` and schemas are not among them: their content is the user's own."""
 
 
-def _ordered_nested(key: str, value: Any, found: _Found, where: str) -> Any:
+def _ordered_nested(key: str, value: Any, found: _Findings, where: str) -> Any:
     if isinstance(value, list):
         return [_ordered_nested(key, item, found, f"{where}[{index}]") for index, item in enumerate(value)]
     if not isinstance(value, dict):

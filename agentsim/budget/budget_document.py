@@ -12,7 +12,7 @@ from agentsim.budget import budget_limits, exact_amounts
 from agentsim.budget.exact_amounts import AllowedGrowth
 from agentsim.budget.file_globs import pattern
 from agentsim.core.near_words import did_you_mean
-from agentsim.core.written_types import KeyFault, Written
+from agentsim.core.written_types import KeyFault, WrittenForm
 
 
 def _globs(value: object) -> tuple[str, ...]:
@@ -94,15 +94,15 @@ def _text(value: object) -> str:
     return value
 
 
-Dollars = Annotated[int, Written(exact_amounts.dollars)]
-Tokens = Annotated[int, Written(exact_amounts.tokens)]
-Count = Annotated[int, Written(exact_amounts.count)]
-Share = Annotated[Fraction, Written(exact_amounts.share)]
-Text = Annotated[str, Written(_text)]
-Globs = Annotated[tuple[str, ...], Written(_globs)]
-Misses = Annotated[tuple[tuple[str | None, int], ...], Written(_misses)]
-Causes = Annotated[tuple[str, ...], Written(_causes)]
-Growths = Annotated[tuple[tuple[budget_limits.Metric, AllowedGrowth], ...], Written(_growths)]
+Dollars = Annotated[int, WrittenForm(exact_amounts.dollars)]
+Tokens = Annotated[int, WrittenForm(exact_amounts.tokens)]
+Count = Annotated[int, WrittenForm(exact_amounts.count)]
+Share = Annotated[Fraction, WrittenForm(exact_amounts.share)]
+Text = Annotated[str, WrittenForm(_text)]
+Globs = Annotated[tuple[str, ...], WrittenForm(_globs)]
+Misses = Annotated[tuple[tuple[str | None, int], ...], WrittenForm(_misses)]
+Causes = Annotated[tuple[str, ...], WrittenForm(_causes)]
+Growths = Annotated[tuple[tuple[budget_limits.Metric, AllowedGrowth], ...], WrittenForm(_growths)]
 
 
 class BudgetTable(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):

@@ -20,7 +20,7 @@ from agentsim.core.session import Request, Usage
 from agentsim.rules.providers import ProviderRules
 
 
-class _Held:
+class _SlotPrompt:
     """A prompt that was computed: by whom, when it was last used, and until when its slot is busy (nanoseconds)."""
 
     __slots__ = ("busy", "model", "owner", "prompt", "used")
@@ -39,8 +39,8 @@ class SlotCache(PromptCache):
     def __init__(self, rules: ProviderRules) -> None:
         super().__init__()
         self._rules = rules
-        self._slots: list[_Held | None] = [None] * rules.slots
-        self._copies: list[_Held] = []
+        self._slots: list[_SlotPrompt | None] = [None] * rules.slots
+        self._copies: list[_SlotPrompt] = []
         """What slots lost, the oldest first."""
 
     def _look_up(self, request: Request, prompt: Prompt, now: int, keep: int | None) -> CacheLookup:
@@ -74,7 +74,7 @@ class SlotCache(PromptCache):
         held = self._slots[index]
         if held is not None and (copy is not None or length < len(held.prompt)):
             self._put_away(held)
-        self._slots[index] = _Held(prompt, request.model, request.id, now, now if end is None else end)
+        self._slots[index] = _SlotPrompt(prompt, request.model, request.id, now, now if end is None else end)
         return Served(
             usage=Usage(fresh=prompt.tokens - read, read=read, output=output_of(request)),
             hit=lookup.hit,
@@ -87,7 +87,9 @@ class SlotCache(PromptCache):
         self._slots = [_cut(held, request, prompt, keep) for held in self._slots]
         self._copies = [cut for held in self._copies if (cut := _cut(held, request, prompt, keep)) is not None]
 
-    def _choose(self, slots: Sequence[_Held | None], request: Request, prompt: Prompt, now: int) -> tuple[int, int]:
+    def _choose(
+        self, slots: Sequence[_SlotPrompt | None], request: Request, prompt: Prompt, now: int
+    ) -> tuple[int, int]:
         """The slot for a request, and how many blocks it shares with what is held there."""
         free = [i for i, held in enumerate(slots) if held is None or held.busy <= now]
         choice = free or list(range(len(slots)))
@@ -98,7 +100,7 @@ class SlotCache(PromptCache):
         idle = min(choice, key=lambda i: (_used(slots[i]), i))
         return idle, shared[idle]
 
-    def _read(self, held: _Held, prompt: Prompt, length: int) -> int:
+    def _read(self, held: _SlotPrompt, prompt: Prompt, length: int) -> int:
         """Tokens that need not be computed, when so many blocks are the same."""
         tokens = prompt.tokens_until(length)
         step = self._rules.checkpoint_step
@@ -108,12 +110,12 @@ class SlotCache(PromptCache):
         tokens -= tokens % self._rules.quantum
         return tokens if tokens >= self._rules.minimum else 0
 
-    def _left(self, held: Sequence[_Held | None], now: int) -> list[_Held | None]:
+    def _left(self, held: Sequence[_SlotPrompt | None], now: int) -> list[_SlotPrompt | None]:
         """What is held, without what was idle for longer than anything is kept. Changes nothing."""
         life = self._rules.ttl_short * SECOND
         return [one if one is not None and now <= one.used + life else None for one in held]
 
-    def _put_away(self, held: _Held) -> None:
+    def _put_away(self, held: _SlotPrompt) -> None:
         """Copy what a slot loses, as far as there is room: the oldest copies go first."""
         if held.prompt.tokens > self._rules.capacity:
             return
@@ -122,17 +124,17 @@ class SlotCache(PromptCache):
             del self._copies[0]
 
 
-def _cut(held: _Held | None, request: Request, prompt: Prompt, keep: int) -> _Held | None:
+def _cut(held: _SlotPrompt | None, request: Request, prompt: Prompt, keep: int) -> _SlotPrompt | None:
     """What is held, without more than the first ``keep`` blocks of a prompt."""
     if held is None or _shared(held, request, prompt) <= keep:
         return held
-    return _Held(held.prompt.replace_after(keep, ()), held.model, held.owner, held.used, held.busy)
+    return _SlotPrompt(held.prompt.replace_after(keep, ()), held.model, held.owner, held.used, held.busy)
 
 
-def _shared(held: _Held | None, request: Request, prompt: Prompt) -> int:
+def _shared(held: _SlotPrompt | None, request: Request, prompt: Prompt) -> int:
     """Leading blocks that a request has in common with what is held."""
     return 0 if held is None or held.model != request.model else held.prompt.common_length(prompt)
 
 
-def _used(held: _Held | None) -> int:
+def _used(held: _SlotPrompt | None) -> int:
     return -1 if held is None else held.used

@@ -152,13 +152,13 @@ def _check_memory(size: str) -> None:
 def _figures(done: Sweep) -> FleetFigures | None:
     """What the sweep found; ``None`` where no session could be judged. Raises Failure."""
     from agentsim.fleet.fleet_figures import figures
-    from agentsim.fleet.sweep_folder import Damaged
+    from agentsim.fleet.sweep_folder import DamagedTable
 
     try:
         return figures(done.folder)
     except ValueError:
         return None
-    except Damaged as error:
+    except DamagedTable as error:
         raise Failure(str(error), file=error.path, remedy="remove it; the same command makes it again") from None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from agentsim.context.lane_stack import Carried, LaneStack
+from agentsim.context.lane_stack import ContextPiece, LaneStack
 from agentsim.context.prompt_additions import BlockNames
 from agentsim.context.row_prices import PricedRow, priced_row
 from agentsim.context.stack_growth import REST, grow_by_blocks, grow_by_counters, grow_by_words
@@ -159,7 +159,7 @@ class _OpenTurn:
         self.requests = 0
         self.carried = self.first_look = 0
         self.write_rate, self.output_rate = write_rate, output_rate
-        self.pieces: list[Carried] = []
+        self.pieces: list[ContextPiece] = []
         self.cost_then: list[int] = []
 
 
@@ -169,8 +169,8 @@ class _Lane:
     def __init__(self, content: bool) -> None:
         self.stack = LaneStack()
         self.tops: dict[str, object] = {}
-        self.pieces: list[Carried] = []
-        self.by_digest: dict[bytes, Carried] = {}
+        self.pieces: list[ContextPiece] = []
+        self.by_digest: dict[bytes, ContextPiece] = {}
         self.prompt: Prompt | None = None
         self.ends: list[int] = []
         self.named = BlockNames(content)
@@ -188,7 +188,7 @@ class _Accountant:
         self.turns: list[_OpenTurn] = []
         self.output = self.output_tokens = self.bill = 0
         self.requests = self.unpriced = self.unmeasured = 0
-        self.within: dict[str, Carried] = {}
+        self.within: dict[str, ContextPiece] = {}
         self.needed: dict[str, int] = {}
         self.asked = {event.before for event in session.events if event.kind == "prompt_submitted"}
 
@@ -214,8 +214,8 @@ class _Accountant:
         assert usage is not None
         total, read = usage.total_input or 0, usage.read or 0
 
-        def make(addition: Addition) -> Carried:
-            piece = Carried(addition, number)
+        def make(addition: Addition) -> ContextPiece:
+            piece = ContextPiece(addition, number)
             lane.pieces.append(piece)
             self.owners[id(piece)] = request.lane, request.source.file if request.source is not None else None
             if addition.kind == "call" and addition.name is not None:
@@ -261,12 +261,12 @@ class _Accountant:
         added = lane.named.additions_of(news)
         digests = {id(addition): block.digest for block, addition in zip(news, added, strict=True)}
 
-        def again(addition: Addition) -> Carried:
+        def again(addition: Addition) -> ContextPiece:
             digest = digests.get(id(addition))
             known = lane.by_digest.get(digest) if digest is not None else None
             if known is not None and not known.in_use:
                 return known
-            piece: Carried = make(addition)  # type: ignore[operator]
+            piece: ContextPiece = make(addition)  # type: ignore[operator]
             if digest is not None:
                 lane.by_digest[digest] = piece
             return piece
@@ -321,11 +321,11 @@ class _Accountant:
             if left:
                 self._within(lane, number, request).fresh += left
 
-    def _within(self, lane: _Lane, number: int, request: Request) -> Carried:
+    def _within(self, lane: _Lane, number: int, request: Request) -> ContextPiece:
         """The piece that stands for what a provider added inside its calls."""
         piece = self.within.get(request.lane)
         if piece is None:
-            piece = self.within[request.lane] = Carried(REST, number)
+            piece = self.within[request.lane] = ContextPiece(REST, number)
             lane.pieces.append(piece)
             self.owners[id(piece)] = request.lane, None
         piece.last = number

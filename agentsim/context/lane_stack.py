@@ -12,7 +12,7 @@ from agentsim.context.row_prices import PricedRow
 from agentsim.core.additions import Addition
 
 
-class Carried:
+class ContextPiece:
     """A piece of the context, and what it has cost so far in picodollars. ``first`` and ``last`` are row numbers."""
 
     __slots__ = ("addition", "again", "fresh", "in_use", "last", "read", "reads", "rows", "since", "tokens", "written")
@@ -37,7 +37,7 @@ class _Place:
 
     __slots__ = ("below", "depth", "end", "entry_cost", "entry_rows", "piece", "tokens")
 
-    def __init__(self, piece: Carried, tokens: int, below: _Place | None) -> None:
+    def __init__(self, piece: ContextPiece, tokens: int, below: _Place | None) -> None:
         self.piece = piece
         self.tokens = tokens
         self.below = below
@@ -76,7 +76,7 @@ class LaneStack:
         for place in reversed(wanted):
             self._enter(place)
 
-    def cut(self, length: int) -> list[tuple[Carried, int]]:
+    def cut(self, length: int) -> list[tuple[ContextPiece, int]]:
         """Let all pieces but the first ``length`` leave, and return them with their sizes."""
         gone = self.places[length:]
         for place in gone:
@@ -86,7 +86,7 @@ class LaneStack:
         del self._ends[length:]
         return [(place.piece, place.tokens) for place in gone]
 
-    def push(self, piece: Carried, tokens: int) -> None:
+    def push(self, piece: ContextPiece, tokens: int) -> None:
         """Add a piece of so many tokens."""
         piece.tokens = max(piece.tokens, tokens)
         self._enter(_Place(piece, tokens, self.top))
@@ -132,7 +132,7 @@ class LaneStack:
         place.entry_cost, place.entry_rows = self._cost, self._rows
 
 
-def _pay_apart(piece: Carried, start: int, end: int, row: PricedRow, before: bool) -> None:
+def _pay_apart(piece: ContextPiece, start: int, end: int, row: PricedRow, before: bool) -> None:
     """Let a piece be paid for that was not read as a whole. ``before``: it was paid for in an earlier row."""
     piece.again += before
     piece.rows += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from agentsim.context.lane_stack import Carried, LaneStack
+from agentsim.context.lane_stack import ContextPiece, LaneStack
 from agentsim.core.additions import Addition, SinceParent
 from agentsim.core.tokens import largest_remainder
 
@@ -19,7 +19,7 @@ _LEAST = 3
 _CLEARED = 12
 """Tokens that stand in place of a result that was cleared."""
 
-Make = Callable[[Addition], Carried]
+Make = Callable[[Addition], ContextPiece]
 
 REST = Addition(kind="rest", tokens=None)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 
-from agentsim.core.written_types import Written
+from agentsim.core.written_types import WrittenForm
 
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
@@ -43,7 +43,7 @@ def _of(kind: Any, tables: dict[str, Any]) -> dict[str, Any]:
 def _of_annotated(inner: Any, marks: tuple[Any, ...], tables: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] | None = None
     for mark in marks:
-        if isinstance(mark, Written):
+        if isinstance(mark, WrittenForm):
             found = dict(mark.schema or {})
     if found is None:
         found = _of(inner, tables)

@@ -30,7 +30,7 @@ _CORRECT = "correct the value"
 _LISTS = (list, tuple)
 
 
-class Written:
+class WrittenForm:
     """How a value of a type is written, where the type itself does not say it; ``schema`` says it in JSON Schema."""
 
     def __init__(self, read: Callable[[Any], Any], schema: dict[str, Any] | None = None) -> None:
@@ -66,7 +66,7 @@ def fit(value: Any, kind: Any, path: Path, say: Say) -> Any:
 def _fit_annotated(value: Any, kind: Any, path: Path, say: Say) -> Any:
     inner, *marks = get_args(kind)
     for mark in marks:
-        if isinstance(mark, Written):
+        if isinstance(mark, WrittenForm):
             return _called(mark.read, value, path, say)
     if not _is_made_of_parts(inner):
         return _fit_leaf(value, kind, path, say)

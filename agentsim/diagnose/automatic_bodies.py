@@ -36,7 +36,7 @@ FRONT_INEXACT = 8
 """Sizes of blocks are estimates: a front may be larger or smaller than they add up to by one part in so many."""
 
 
-class _Known:
+class _JudgedRequest:
     """A request that was judged: its prompt, what it took in all, and when it could be read from and was last used."""
 
     def __init__(self, request: Request, prompt: Prompt, total: int, now: int) -> None:
@@ -51,7 +51,7 @@ class _Known:
         self.end = self.readable if end is None or request.start is None else end - request.start + now
 
 
-class _Found:
+class _FoundCause:
     """A cause with what it rests on."""
 
     def __init__(
@@ -78,9 +78,9 @@ class AutomaticJudge:
         self._compacted = compacted
         self._rules = RulesInForce(None, by_interface)
         self._backends = RoutedProvider()
-        self._by_id: dict[str, _Known] = {}
-        self._by_lane: dict[str, _Known] = {}
-        self._flying: list[_Known] = []
+        self._by_id: dict[str, _JudgedRequest] = {}
+        self._by_lane: dict[str, _JudgedRequest] = {}
+        self._flying: list[_JudgedRequest] = []
         self._heads = SharedHeads()
 
     def judge(self, request: Request, now: int) -> Verdict | None:
@@ -108,7 +108,7 @@ class AutomaticJudge:
             read = 0
         total = (None if usage is None else usage.total_input) or prompt.tokens
         parent = self._by_id.get(request.parent or "") or self._by_lane.get(request.lane)
-        this = _Known(request, prompt, total, now)
+        this = _JudgedRequest(request, prompt, total, now)
         this.read = read
         beside = self._in_flight(this, parent)
         this.verdict = self._verdict(this, parent, beside, read, served.read or 0, rules)
@@ -119,7 +119,7 @@ class AutomaticJudge:
         self._flying.append(this)
         return this.verdict
 
-    def _in_flight(self, this: _Known, parent: _Known | None) -> _Known | None:
+    def _in_flight(self, this: _JudgedRequest, parent: _JudgedRequest | None) -> _JudgedRequest | None:
         """A request that has not begun to answer and begins as this one does, further than its parent does."""
         best, most = None, 0 if parent is None else parent.prompt.common_length(this.prompt)
         for other in self._flying:
@@ -132,9 +132,9 @@ class AutomaticJudge:
 
     def _verdict(
         self,
-        this: _Known,
-        parent: _Known | None,
-        beside: _Known | None,
+        this: _JudgedRequest,
+        parent: _JudgedRequest | None,
+        beside: _JudgedRequest | None,
         read: int,
         predicted: int,
         rules: ProviderRules,
@@ -176,7 +176,9 @@ class AutomaticJudge:
             found.established, found.fix = (*found.established, told[0]), told[1]
         return self._miss(this, parent, found, read, lost, predicted)
 
-    def _miss(self, this: _Known, parent: _Known, found: _Found, read: int, lost: int, predicted: int) -> Verdict:
+    def _miss(
+        self, this: _JudgedRequest, parent: _JudgedRequest, found: _FoundCause, read: int, lost: int, predicted: int
+    ) -> Verdict:
         if this.request.usage is not None:
             lost = min(lost, this.total - (this.request.usage.read or 0))  # no more than was sent again
         sentences, fix = words_of_change(found.place, parent.prompt, this.prompt)
@@ -198,7 +200,7 @@ class AutomaticJudge:
         )
 
     def _beginning(
-        self, this: _Known, owner: str | None, read: int, predicted: int, rules: ProviderRules
+        self, this: _JudgedRequest, owner: str | None, read: int, predicted: int, rules: ProviderRules
     ) -> Verdict | None:
         """The loss of a request that begins a conversation: of a front that another one had sent a moment before."""
         near = max(_near(this.request, rules), rules.minimum)
@@ -219,11 +221,11 @@ class AutomaticJudge:
         if whole - read <= near or read > front + near:
             return None
         sentence = f"Request {other.request.id} began with the same tools and system text but for this."
-        found = _Found(cause_of(head.place, other.prompt, this.prompt), "proved", sentence, place=head.place)
+        found = _FoundCause(cause_of(head.place, other.prompt, this.prompt), "proved", sentence, place=head.place)
         return self._miss(this, other, found, read, whole - read, predicted)
 
     def _together(
-        self, this: _Known, beside: _Known, read: int, predicted: int, rules: ProviderRules
+        self, this: _JudgedRequest, beside: _JudgedRequest, read: int, predicted: int, rules: ProviderRules
     ) -> Verdict | None:
         """The loss of a request that was sent before another one with the same front had begun to answer."""
         front = _whole(beside.prompt.tokens_until(beside.prompt.common_length(this.prompt)), rules)
@@ -236,15 +238,15 @@ class AutomaticJudge:
 
     def _cause(
         self,
-        this: _Known,
-        parent: _Known,
+        this: _JudgedRequest,
+        parent: _JudgedRequest,
         common: int,
         place: Divergence | None,
         read: int,
         predicted: int,
         rules: ProviderRules,
         front: int | None = None,
-    ) -> _Found:
+    ) -> _FoundCause:
         """The cause of a loss, with what it rests on: each hypothesis says what would be read, and what was decides."""
         request, before = this.request, parent.request
         near = _near(this.request, rules)
@@ -253,7 +255,7 @@ class AutomaticJudge:
         # Text in front of an edit within its block was sent before too, and such a cache does not end at blocks.
         edge = front if place is None else _whole(parent.prompt.tokens_until(common) + _inside(place, parent), rules)
         if request.model != before.model:
-            return _Found("AS404", "proved", "The model changed; each model has a cache of its own.")
+            return _FoundCause("AS404", "proved", "The model changed; each model has a cache of its own.")
         moved = host_changed(request.provider, request.model, (before.host, parent.now), (request.host, this.now))
         reach = min(front, predicted) if rules.matching == "unit" else front
         code = None if place is None else self._code(parent, this, common, place)
@@ -266,20 +268,20 @@ class AutomaticJudge:
                     "what two requests have in common is stored as one from the second of them on."
                 )
             # The change alone is enough for that read, whoever answers and however long it was idle.
-            return _Found(code, "proved", words, place=place)
+            return _FoundCause(code, "proved", words, place=place)
         if moved:
-            return _Found("AS503", "proved", *moved)
+            return _FoundCause("AS503", "proved", *moved)
         changed = differing_settings(before, request, rules, unknown=True)
         keyed = [name for name, _, _ in differing_settings(before, request, rules)]
         codes = tuple(dict.fromkeys(SETTING_CAUSES.get(name, "AS407") for name, _, _ in changed))
         if keyed and read <= min(predicted, front) + near and (not read or abs(read - predicted) <= near):
             sentence = f"{' and '.join(keyed)} changed; by the rules it is part of the key."
-            return _Found(SETTING_CAUSES.get(keyed[0], "AS407"), "proved", sentence)
+            return _FoundCause(SETTING_CAUSES.get(keyed[0], "AS407"), "proved", sentence)
         if rules.matching == "slot" and predicted + near < front and read <= predicted + near:
             sentence = f"Since request {before.id} another prompt was computed in its slot."
-            return _Found("AS504", "implied", sentence, alternatives=("AS503",))
+            return _FoundCause("AS504", "implied", sentence, alternatives=("AS503",))
         if this.now < parent.readable:
-            return _Found("AS501", "proved", "The answer to the request before had not begun.")
+            return _FoundCause("AS501", "proved", "The answer to the request before had not begun.")
         late = max(rules.readable_doubt, LATE_READABLE) * SECOND
         since = this.now - parent.end
         young = place is None and since <= late
@@ -288,10 +290,10 @@ class AutomaticJudge:
                 f"It read what was there before request {before.id}, whose answer had ended "
                 f"{max(0, since) // SECOND} s before; what that request sent was not found yet."
             )
-            return _Found("AS501", "implied", sentence, alternatives=("AS503",))
+            return _FoundCause("AS501", "implied", sentence, alternatives=("AS503",))
         if code is not None and read and max(front - read, read - edge) * FRONT_INEXACT <= edge:
             sentence = f"About {edge:,} tokens stand in front of the first difference, as far as sizes are known."
-            return _Found(code, "implied", sentence, place=place, alternatives=("AS503",))
+            return _FoundCause(code, "implied", sentence, place=place, alternatives=("AS503",))
         left_out = _thinking_left_out(this, parent, read, near) if place is None else None
         if left_out is not None:
             return left_out
@@ -300,34 +302,34 @@ class AutomaticJudge:
             sentence = (
                 f"After the loss of request {before.id} the read climbs back in steps: {parent.read:,}, {read:,}."
             )
-            return _Found(last.cause, "implied", sentence, alternatives=("AS503",))
+            return _FoundCause(last.cause, "implied", sentence, alternatives=("AS503",))
         idle = (this.now - parent.now) // SECOND
         same = "was the same and" if place is None else "that is the same"
         sentence = f"The front of {front:,} tokens {same} was not found, {idle:,} s after its last use"
         if idle > PAUSE and place is None:
             known = "; such caches keep a prefix for some minutes after its last use, and longer at quiet times."
-            return _Found("AS205", "implied", sentence + known, alternatives=(*codes, "AS503"))
+            return _FoundCause("AS205", "implied", sentence + known, alternatives=(*codes, "AS503"))
         if changed:
             sentence += f"; {' and '.join(name for name, _, _ in changed)} changed in between"
         others = [*codes, *(["AS501"] if young else []), "AS503", *(["AS205"] if idle > DOUBT else [])]
         if code == "AS407" and not read:
             known = "The format of the answer changed; providers render it in front of all else or behind the tools."
-            return _Found(code, "implied", known, place=place, alternatives=tuple(others))
+            return _FoundCause(code, "implied", known, place=place, alternatives=tuple(others))
         if code is not None:
             others.insert(0 if read else 1, code)
-        return _Found(
+        return _FoundCause(
             "AS902" if not read else "AS901", "unexplained", sentence + ".", place=place, alternatives=tuple(others)
         )
 
-    def _code(self, parent: _Known, this: _Known, common: int, place: Divergence) -> str:
+    def _code(self, parent: _JudgedRequest, this: _JudgedRequest, common: int, place: Divergence) -> str:
         if is_replaced(common, parent.prompt, this.prompt, parent.total, this.total):
             return "AS131"
         return cause_of(place, parent.prompt, this.prompt)
 
     def _plain(
         self,
-        this: _Known,
-        parent: _Known | None,
+        this: _JudgedRequest,
+        parent: _JudgedRequest | None,
         kind: Kind,
         read: int,
         predicted: int,
@@ -353,7 +355,7 @@ def _near(request: Request, rules: ProviderRules) -> int:
     return max(rules.quantum, known_step(request.provider, request.model, request.start)) + TURN
 
 
-def _thinking_left_out(this: _Known, parent: _Known, read: int, near: int) -> _Found | None:
+def _thinking_left_out(this: _JudgedRequest, parent: _JudgedRequest, read: int, near: int) -> _FoundCause | None:
     """AS402 where the server renders a new turn without the thinking of earlier ones: words of a user came, and the
     read ends where thinking stands that was sent before."""
     old, new = parent.prompt, this.prompt
@@ -369,10 +371,10 @@ def _thinking_left_out(this: _Known, parent: _Known, read: int, near: int) -> _F
     )
     setting = _KEEPS_THINKING.get(this.request.provider, "the setting that keeps it, where the provider has one")
     fix = f"Have the thinking of earlier turns kept: {setting}, from the first request on."
-    return _Found("AS402", "implied", sentence, alternatives=("AS503",), fix=fix)
+    return _FoundCause("AS402", "implied", sentence, alternatives=("AS503",), fix=fix)
 
 
-def _inside(place: Divergence, parent: _Known) -> int:
+def _inside(place: Divergence, parent: _JudgedRequest) -> int:
     """Tokens of the block that differs in front of its first differing character, in proportion to its text."""
     block = parent.prompt[place.block] if place.block is not None and place.block < len(parent.prompt) else None
     if block is None or not place.offset or not block.text:

@@ -28,7 +28,7 @@ _LINKS = "linked.json"
 _ROUNDS = 5
 
 
-class Failed(msgspec.Struct, frozen=True):
+class FailedShard(msgspec.Struct, frozen=True):
     """A shard that could not be done: its files, and why."""
 
     files: tuple[str, ...]
@@ -41,7 +41,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     notes: tuple[Note, ...]
     done_before: int
-    failed: tuple[Failed, ...]
+    failed: tuple[FailedShard, ...]
     problems: tuple[Problem, ...]
 
 
@@ -70,7 +70,7 @@ def sweep(
     problems: list[Problem] = []
     units = [*units_of(list_inputs(paths, problems.append), problems.append, shard_bytes), *made]
     links = _known_links(folder)
-    failed: list[Failed] = []
+    failed: list[FailedShard] = []
     shards: list[Shard] = []
     before: set[str] = set()
     work: Client | None = None
@@ -107,15 +107,15 @@ def _known_links(folder: str) -> list[list[str]]:
         return []
 
 
-def _do(jobs: Sequence[Job], work: Client | None, progress: Progress | None) -> list[Failed]:
+def _do(jobs: Sequence[Job], work: Client | None, progress: Progress | None) -> list[FailedShard]:
     """Do jobs here, or on a cluster; those that could not be done."""
     total = sum(max(job.shard.size, 1) for job in jobs)
     done = 0
-    failed: list[Failed] = []
+    failed: list[FailedShard] = []
     for job, reason in _outcomes(jobs, work):
         done += max(job.shard.size, 1)
         if reason is not None:
-            failed.append(Failed(tuple(file.url for file in job.shard.files), reason))
+            failed.append(FailedShard(tuple(file.url for file in job.shard.files), reason))
         if progress is not None:
             progress(done, total)
     return sorted(failed, key=lambda failure: failure.files)

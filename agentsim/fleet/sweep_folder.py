@@ -67,7 +67,7 @@ class NotOurs(ValueError):
         self.remedy = remedy
 
 
-class Damaged(OSError):
+class DamagedTable(OSError):
     """A table of a sweep that cannot be read."""
 
     def __init__(self, path: str) -> None:
@@ -200,7 +200,7 @@ def read(folder: str, name: str, keys: Iterable[str], columns: Sequence[str] | N
         try:
             parts.append(pq.read_table(place, columns=None if columns is None else list(columns), partitioning=None))
         except (pa.ArrowException, OSError):
-            raise Damaged(str(place)) from None
+            raise DamagedTable(str(place)) from None
     return pa.concat_tables(parts) if parts else None
 
 

@@ -139,7 +139,7 @@ class Sessions:
             self.trace.finish(lambda id: self._conversations[id].header())
 
 
-class Arrived(msgspec.Struct, frozen=True):
+class ArrivedRequest(msgspec.Struct, frozen=True):
     """A request that has its place, and no answer yet. ``time`` is when it came (nanoseconds, UTC), ``compared`` the
     provider's own diagnosis of it."""
 
@@ -207,7 +207,7 @@ class Emulator:
         self._ahead += reply.pause
         return self.finish(arrived, conversation, reply, served)
 
-    def arrive(self, asked: ChatRequest, conversation: Conversation) -> Arrived:
+    def arrive(self, asked: ChatRequest, conversation: Conversation) -> ArrivedRequest:
         """A request is here and has its lane. Raises Refusal where an injected fault hits it."""
         self._number += 1
         number = self._number
@@ -234,7 +234,7 @@ class Emulator:
         placed = conversation.place(id, call)
         asked = msgspec.structs.replace(asked, purpose=placed.purpose)
         compared = self._comparisons.compare(asked, compacted=placed.after_compaction)
-        return Arrived(id, number, now, asked, call, placed, compared)
+        return ArrivedRequest(id, number, now, asked, call, placed, compared)
 
     def _check_window(self, asked: ChatRequest) -> None:
         """Raise Refusal (400) for a prompt that is longer than the model takes."""
@@ -252,11 +252,11 @@ class Emulator:
         reason = f"this model's maximum context length is {window} tokens; the input has {tokens} tokens"
         raise Refusal(400, reason, code="context_length_exceeded")
 
-    def refuse(self, arrived: Arrived, conversation: Conversation, refusal: Refusal) -> None:
+    def refuse(self, arrived: ArrivedRequest, conversation: Conversation, refusal: Refusal) -> None:
         """The request is not answered."""
         self._tell_refusal(arrived.asked, conversation, arrived.call, refusal)
 
-    def abandon(self, arrived: Arrived, conversation: Conversation) -> None:
+    def abandon(self, arrived: ArrivedRequest, conversation: Conversation) -> None:
         """The client of a request that :meth:`Conversation.hold` holds went away before anything was said."""
         conversation.forget(arrived.placed)
         self._hung_up(arrived.asked)
@@ -265,7 +265,13 @@ class Emulator:
             self.sessions.tell(conversation, marker("interrupted", lane, max(self.clock(), arrived.time)))
 
     def finish(
-        self, arrived: Arrived, conversation: Conversation, reply: ScriptedReply, served: Served, *, whole: bool = True
+        self,
+        arrived: ArrivedRequest,
+        conversation: Conversation,
+        reply: ScriptedReply,
+        served: Served,
+        *,
+        whole: bool = True,
     ) -> EmulatedAnswer:
         """The request is answered, and belongs to the trace now. ``whole`` is False for an answer that broke off."""
         asked, placed, now = arrived.asked, arrived.placed, arrived.time
@@ -292,7 +298,7 @@ class Emulator:
             self.sessions.tell(conversation, marker("interrupted", placed.lane, now + 1))
         return self.told(arrived, reply, served.usage)
 
-    def told(self, arrived: Arrived, reply: ScriptedReply, usage: Usage) -> EmulatedAnswer:
+    def told(self, arrived: ArrivedRequest, reply: ScriptedReply, usage: Usage) -> EmulatedAnswer:
         """What a client is told of a reply and its counters, which need not be the last ones. Changes nothing."""
         return EmulatedAnswer(
             id=arrived.id,
@@ -307,7 +313,7 @@ class Emulator:
             breaks=self._faults.breaks(arrived.number),
         )
 
-    def _request(self, arrived: Arrived, reply: ScriptedReply) -> Request:
+    def _request(self, arrived: ArrivedRequest, reply: ScriptedReply) -> Request:
         asked, placed, now = arrived.asked, arrived.placed, arrived.time
         return Request(
             id=placed.id,

@@ -11,7 +11,7 @@ import msgspec
 
 from agentsim.gateway.conversations import Conversation
 from agentsim.gateway.emulated_answer import EmulatedAnswer
-from agentsim.gateway.emulator import Arrived, Emulator
+from agentsim.gateway.emulator import ArrivedRequest, Emulator
 from agentsim.gateway.model_voice import AnswerDelta, Listening, Voice, is_silent, served
 from agentsim.gateway.refusal import Refusal
 from agentsim.gateway.request_receiving import ClientGone, Receive
@@ -113,7 +113,7 @@ class _Telling:
     def __init__(
         self,
         emulator: Emulator,
-        arrived: Arrived,
+        arrived: ArrivedRequest,
         conversation: Conversation,
         listening: Listening,
         gone: asyncio.Future[None],

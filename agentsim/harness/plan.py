@@ -14,7 +14,7 @@ import msgspec
 from agentsim.core.dates import SECOND
 from agentsim.harness.agent_steps import Calls, Step
 from agentsim.harness.prompt_part import PromptPart
-from agentsim.harness.random_draws import Draw, Fixed
+from agentsim.harness.random_draws import Draw, FixedNumber
 from agentsim.harness.random_streams import Stream
 
 Mark = Literal["tools", "system", "project", "previous", "last"]
@@ -48,7 +48,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     (``None``: no time), and time for the output at ``output_rate``. A step may set the times of its own request
     instead."""
 
-    first_token: Draw = Fixed(2 * SECOND)
+    first_token: Draw = FixedNumber(2 * SECOND)
     uncached_rate: int | None = None
     output_rate: int = 60
 
@@ -80,8 +80,8 @@ class CallStyle(msgspec.Struct, frozen=True, kw_only=True):
     one, and returns ``selected`` tokens of their results. The script itself stays in the history."""
 
     style: Calls = "parallel"
-    script: Draw = Fixed(400)
-    selected: Draw = Fixed(800)
+    script: Draw = FixedNumber(400)
+    selected: Draw = FixedNumber(800)
 
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     method: Method = "reuse_prefix"
     trigger: int = 150_000
     keep: int = 0
-    summary: Draw = Fixed(2_000)
+    summary: Draw = FixedNumber(2_000)
     instruction: int = 800
     system: int = 600
     transcript: int = 300_000
@@ -143,7 +143,7 @@ class Failures(msgspec.Struct, frozen=True, kw_only=True):
     rate_limited: int = 0
     overloaded: int = 0
     timed_out: int = 0
-    retry_after: Draw = Fixed(20 * SECOND)
+    retry_after: Draw = FixedNumber(20 * SECOND)
     backoff: int = SECOND
     timeout: int = 600 * SECOND
     attempts: int = 5
@@ -188,7 +188,7 @@ class Population(msgspec.Struct, frozen=True, kw_only=True):
     """How many agents run, and how long after one the next one starts."""
 
     agents: int = 1
-    gap: Draw = Fixed(0)
+    gap: Draw = FixedNumber(0)
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

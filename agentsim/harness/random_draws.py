@@ -36,7 +36,7 @@ class Draw(Protocol):
         ...
 
 
-class Fixed:
+class FixedNumber:
     """Always the same number; draws nothing from the stream."""
 
     __slots__ = ("fixed",)
@@ -65,7 +65,7 @@ class Uniform:
         return self._low + ((stream.bits() * self._span) >> BITS)
 
 
-class Tabulated:
+class QuantileTable:
     """A distribution given by its quantiles, at equal steps of probability; linear in between."""
 
     __slots__ = ("_table", "_top")
@@ -103,7 +103,7 @@ def lognormal(median: Decimal, p95: Decimal, *, unit: int = 1, low: int = 0, hig
         context.prec = _PRECISION
         growth = (p95 / median).ln() / _P95
         values = [int((median * (growth * z).exp() * unit).to_integral_value()) for z in _normal_quantiles()]
-    return Tabulated([max(low, value if high is None else min(value, high)) for value in values])
+    return QuantileTable([max(low, value if high is None else min(value, high)) for value in values])
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,7 @@ import msgspec
 from agentsim.core.dates import SECOND
 from agentsim.harness.agent_steps import Child, FanOut, Round, Step, ToolCall, User, WordsReply
 from agentsim.harness.prompt_part import PromptPart
-from agentsim.harness.random_draws import Draw, Fixed
+from agentsim.harness.random_draws import Draw, FixedNumber
 from agentsim.harness.random_streams import Stream
 
 
@@ -28,29 +28,29 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
     (``alike``), or each something of its own size."""
 
     chance: int
-    children: Draw = Fixed(3)
-    rounds: Draw = Fixed(3)
+    children: Draw = FixedNumber(3)
+    rounds: Draw = FixedNumber(3)
     brief: PromptPart | None = None
-    own: Draw = Fixed(200)
-    reply: Draw = Fixed(600)
+    own: Draw = FixedNumber(200)
+    reply: Draw = FixedNumber(600)
     alike: bool = True
 
 
-class Generated(msgspec.Struct, frozen=True, kw_only=True):
+class GeneratedTasks(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks of turns of rounds, whose numbers and sizes are drawn. ``extra`` are steps that stand before a turn, by
     its number (from 1)."""
 
-    turns: Draw = Fixed(1)
-    prompt: Draw = Fixed(200)
-    rounds: Draw = Fixed(5)
-    thinking: Draw = Fixed(0)
-    text: Draw = Fixed(60)
-    calls: Draw = Fixed(1)
-    call: Draw = Fixed(120)
-    result: Draw = Fixed(1_000)
-    tool_time: Draw = Fixed(2 * SECOND)
-    reply: Draw = Fixed(300)
-    pause: Draw = Fixed(60 * SECOND)
+    turns: Draw = FixedNumber(1)
+    prompt: Draw = FixedNumber(200)
+    rounds: Draw = FixedNumber(5)
+    thinking: Draw = FixedNumber(0)
+    text: Draw = FixedNumber(60)
+    calls: Draw = FixedNumber(1)
+    call: Draw = FixedNumber(120)
+    result: Draw = FixedNumber(1_000)
+    tool_time: Draw = FixedNumber(2 * SECOND)
+    reply: Draw = FixedNumber(300)
+    pause: Draw = FixedNumber(60 * SECOND)
     delegation: Delegation | None = None
     extra: tuple[tuple[int, tuple[Step, ...]], ...] = ()
 

@@ -35,7 +35,7 @@ class AgreedRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     by: Literal["provider", "harness"] = "provider"
 
 
-class Foreseen(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ForeseenReads(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How many reads were known before looking at them, of the requests after the first of their lane.
 
     ``logged``: to the token: what the logged requests before had left; with the reply before, where the turn before
@@ -65,7 +65,7 @@ class LabelAgreement(msgspec.Struct, frozen=True, kw_only=True):
     exact: int
     compatible: int
     contradicted: int
-    foreseen: Foreseen = Foreseen()
+    foreseen: ForeseenReads = ForeseenReads()
 
 
 def agree(sessions: Iterable[Session]) -> LabelAgreement:
@@ -109,7 +109,7 @@ def agree(sessions: Iterable[Session]) -> LabelAgreement:
         exact=grades.count("exact"),
         compatible=grades.count("compatible"),
         contradicted=grades.count("contradicted"),
-        foreseen=Foreseen(requests=sum(seen.values()), **seen),
+        foreseen=ForeseenReads(requests=sum(seen.values()), **seen),
     )
 
 

@@ -78,7 +78,7 @@ class CacheBounds(msgspec.Struct, frozen=True, kw_only=True):
     bounds: tuple[CacheBound, ...]
 
 
-class _Priced(msgspec.Struct):
+class _PricedRow(msgspec.Struct):
     """A row of a session with its verdict and its rates."""
 
     request: Request
@@ -125,9 +125,9 @@ def bounds(sessions: Iterable[Session]) -> CacheBounds | None:
     )
 
 
-def _lanes(session: Session) -> Iterator[tuple[Session, list[_Priced]]]:
+def _lanes(session: Session) -> Iterator[tuple[Session, list[_PricedRow]]]:
     book = default_book()
-    found: dict[str, list[_Priced]] = {}
+    found: dict[str, list[_PricedRow]] = {}
     for request, verdict in zip(session.requests, diagnose(session).verdicts, strict=True):
         if request.usage is None or request.usage.total_input is None:
             continue
@@ -137,12 +137,14 @@ def _lanes(session: Session) -> Iterator[tuple[Session, list[_Priced]]]:
         if before is not None and request.start is not None:
             ended = before.end if before.end is not None else before.start
             pause = None if ended is None else (request.start - ended) / SECOND
-        lane.append(_Priced(request, verdict, request.usage, book.card_for(request), pause))
+        lane.append(_PricedRow(request, verdict, request.usage, book.card_for(request), pause))
     for lane in found.values():
         yield session, lane
 
 
-def _every_bound(rows: Sequence[_Priced], lanes: Sequence[tuple[Session, Sequence[_Priced]]]) -> Iterator[CacheBound]:
+def _every_bound(
+    rows: Sequence[_PricedRow], lanes: Sequence[tuple[Session, Sequence[_PricedRow]]]
+) -> Iterator[CacheBound]:
     lost = [row for row in rows if row.verdict.kind == "miss" and row.verdict.lost]
     yield _sum("no-loss", "no loss at all", lost, (), "This is the most that any change of caching can save.")
     for name, (title, causes) in FAMILIES.items():
@@ -171,7 +173,9 @@ def _sure(verdict: Verdict, causes: frozenset[str]) -> bool:
     return verdict.cause in causes and verdict.evidence != "unexplained" and causes.issuperset(verdict.alternatives)
 
 
-def _sum(name: str, title: str, most: Sequence[_Priced], least: Sequence[_Priced], condition: str = "") -> CacheBound:
+def _sum(
+    name: str, title: str, most: Sequence[_PricedRow], least: Sequence[_PricedRow], condition: str = ""
+) -> CacheBound:
     only_most = name == "no-loss"
     dearest = _price(most)
     return CacheBound(
@@ -186,12 +190,12 @@ def _sum(name: str, title: str, most: Sequence[_Priced], least: Sequence[_Priced
     )
 
 
-def _price(rows: Sequence[_Priced]) -> int | None:
+def _price(rows: Sequence[_PricedRow]) -> int | None:
     priced = [row.verdict.lost * row.extra for row in rows if row.extra is not None]
     return sum(priced) if priced or not rows else None
 
 
-def _retention(title: str, rows: Sequence[_Priced], sure: Sequence[_Priced]) -> CacheBound:
+def _retention(title: str, rows: Sequence[_PricedRow], sure: Sequence[_PricedRow]) -> CacheBound:
     """Only what a longer lifetime is offered for by the rules of its day, and only pauses that it would outlast."""
     offered = [row for row in rows if _could_last(row)]
     found = _sum(
@@ -214,7 +218,7 @@ def _retention(title: str, rows: Sequence[_Priced], sure: Sequence[_Priced]) -> 
     return msgspec.structs.replace(found, rows=len(rows), reason=reason)
 
 
-def _could_last(row: _Priced) -> bool:
+def _could_last(row: _PricedRow) -> bool:
     rules = _rules(row.request)
     if rules is None:
         return False
@@ -232,14 +236,14 @@ def _rules(request: Request) -> ProviderRules | None:
         return None
 
 
-def _pinned(rows: Sequence[_Priced], lanes: Sequence[tuple[Session, Sequence[_Priced]]]) -> Iterator[CacheBound]:
+def _pinned(rows: Sequence[_PricedRow], lanes: Sequence[tuple[Session, Sequence[_PricedRow]]]) -> Iterator[CacheBound]:
     """Every lane with its first model: the same counters at that model's prices, and at most what the switches lost."""
     switched = [lane for _, lane in lanes if len({(row.request.provider, row.request.model) for row in lane}) > 1]
     if not switched:
         return
     book = default_book()
     difference: int | None = 0
-    changed: list[_Priced] = []
+    changed: list[_PricedRow] = []
     for lane in switched:
         first = lane[0].request
         for before, row in zip([lane[0], *lane], lane, strict=False):
@@ -266,7 +270,7 @@ def _pinned(rows: Sequence[_Priced], lanes: Sequence[tuple[Session, Sequence[_Pr
     )
 
 
-def _compacted(limit: int, lanes: Sequence[tuple[Session, Sequence[_Priced]]]) -> CacheBound | None:
+def _compacted(limit: int, lanes: Sequence[tuple[Session, Sequence[_PricedRow]]]) -> CacheBound | None:
     """Compaction at a limit: prompts lose a front that was read at least as far as the row read, at most as far as it
     did not. A summary costs its request, a front sent anew, and what is read again."""
     least: int | None = 0
@@ -297,7 +301,7 @@ def _compacted(limit: int, lanes: Sequence[tuple[Session, Sequence[_Priced]]]) -
     )
 
 
-def _left_after(session: Session, lane: Sequence[_Priced]) -> int:
+def _left_after(session: Session, lane: Sequence[_PricedRow]) -> int:
     """Tokens of a prompt right after a compaction: the lane's own median, else its head and what its harness keeps."""
     totals = [row.usage.total_input or 0 for row in lane]
     own = [after for before, after in pairwise(totals) if after * SHRUNK < before]
@@ -307,7 +311,7 @@ def _left_after(session: Session, lane: Sequence[_Priced]) -> int:
     return min(head, totals[0]) + KEPT.get(session.harness or "", MOST_KEPT // 2)
 
 
-def _compacted_lane(lane: Sequence[_Priced], limit: int, left: int, cheap: bool) -> tuple[int | None, int, int]:
+def _compacted_lane(lane: Sequence[_PricedRow], limit: int, left: int, cheap: bool) -> tuple[int | None, int, int]:
     """What compacting one lane saves (picodollars, ``None`` without prices), the tokens that are not sent, and how many
     summaries there are: each part taken as favourable as it can be with ``cheap``, else as unfavourable."""
     saved: int | None = 0
@@ -334,7 +338,7 @@ def _compacted_lane(lane: Sequence[_Priced], limit: int, left: int, cheap: bool)
     return saved, tokens, summaries
 
 
-def _dropped(row: _Priced, total: int, read: int, dropped: int, cheap: bool) -> int | None:
+def _dropped(row: _PricedRow, total: int, read: int, dropped: int, cheap: bool) -> int | None:
     """The price of so many tokens of a row: fresh ones first where that is favourable, else those that were read."""
     if row.card is None:
         return None
@@ -342,12 +346,12 @@ def _dropped(row: _Priced, total: int, read: int, dropped: int, cheap: bool) -> 
     return input_cost(row.card, Usage(fresh=fresh, read=dropped - fresh)) or 0
 
 
-def _anew(row: _Priced, total: int, read: int) -> int | None:
+def _anew(row: _PricedRow, total: int, read: int) -> int | None:
     """What a prompt of so many tokens costs more when nothing of it is read."""
     return None if row.extra is None else min(total, read) * row.extra
 
 
-def _summary(row: _Priced, total: int, left: int, cheap: bool) -> int | None:
+def _summary(row: _PricedRow, total: int, left: int, cheap: bool) -> int | None:
     if row.card is None:
         return None
     asked = input_cost(row.card, Usage(read=total) if cheap else Usage(fresh=total)) or 0

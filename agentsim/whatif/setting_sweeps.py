@@ -54,7 +54,7 @@ class SettingSweep(msgspec.Struct, frozen=True, kw_only=True):
         return max(saving, key=lambda point: point.saving or 0, default=None)
 
 
-class _Varied(msgspec.Struct, frozen=True):
+class _SettingSweep(msgspec.Struct, frozen=True):
     policy: str
     parameter: str
     title: str
@@ -74,9 +74,9 @@ def _compact_setting(harness: str | None, value: int) -> str | None:
     return None
 
 
-SWEEPS: Mapping[str, _Varied] = MappingProxyType(
+SWEEPS: Mapping[str, _SettingSweep] = MappingProxyType(
     {
-        "compact": _Varied(
+        "compact": _SettingSweep(
             "compact-earlier",
             "at",
             "compaction at so many tokens",
@@ -87,7 +87,7 @@ SWEEPS: Mapping[str, _Varied] = MappingProxyType(
                 {"summary_tokens": MOST_KEPT, "reread_tokens": 6_000, "reread_requests": 4},
             ),
         ),
-        "keep-alive": _Varied(
+        "keep-alive": _SettingSweep(
             "keep-alive", "most", "refreshes in a pause, at most", (1, 2, 3, 5, 8, 11, 15, 20, 30), lambda _h, _v: None
         ),
     }
@@ -124,7 +124,7 @@ def sweep(
 
 
 def _points(
-    varied: _Varied, tried: Sequence[Policy], comparison: Comparison, whole: Comparison
+    varied: _SettingSweep, tried: Sequence[Policy], comparison: Comparison, whole: Comparison
 ) -> Iterable[SweepPoint]:
     possible: dict[object, list[int | None]] = {}
     for found in whole.outcomes:

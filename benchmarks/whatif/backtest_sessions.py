@@ -12,7 +12,7 @@ import msgspec
 from agentsim.core.session import Request, Session
 from agentsim.harness.plan import Plan
 from agentsim.harness.plan_run import simulate
-from agentsim.harness.random_draws import Fixed
+from agentsim.harness.random_draws import FixedNumber
 from agentsim.rules.prices import cost, default_book
 from agentsim.scenarios.bundled_scenarios import text
 from agentsim.scenarios.scenario_loading import parse
@@ -105,7 +105,7 @@ def plan_of(order: BacktestOrder) -> tuple[str, Plan]:
     rule = plan.harness.compaction
     if rule is not None and rule.method == "reuse_prefix":
         # What Claude Code's logs show is left of a history: a summary, and files that are attached to it again.
-        rule = msgspec.structs.replace(rule, summary=Fixed(3_500), keep=10_300)
+        rule = msgspec.structs.replace(rule, summary=FixedNumber(3_500), keep=10_300)
         plan = msgspec.structs.replace(plan, harness=msgspec.structs.replace(plan.harness, compaction=rule))
     return scene.name, plan
 

@@ -13,7 +13,7 @@ from agentsim.engine.lab.experiment import (
     Holds,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
 )
 from agentsim.engine.lab.resampling import acceptance, chi_square, draw, expected, verify
@@ -83,14 +83,14 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "total variation": Published(0.40, Holds.CLOSELY, 1e-12),
-        "acceptance": Published(0.60, Holds.CLOSELY, 1e-12),
-        "acceptance of a proposed A": Published("1/3"),
-        "the result is exactly the target": Published(True),
-        "rejected, to B": Published("1/5"),
-        "rejected, to C": Published("1/5"),
-        "acceptance in 100,000 draws": Published(0.60, Holds.CLOSELY, 0.005),
-        "the draws are the target's": Published(True),
-        "the proposals are the target's": Published(False),
+        "total variation": PublishedFigure(0.40, Holds.CLOSELY, 1e-12),
+        "acceptance": PublishedFigure(0.60, Holds.CLOSELY, 1e-12),
+        "acceptance of a proposed A": PublishedFigure("1/3"),
+        "the result is exactly the target": PublishedFigure(True),
+        "rejected, to B": PublishedFigure("1/5"),
+        "rejected, to C": PublishedFigure("1/5"),
+        "acceptance in 100,000 draws": PublishedFigure(0.60, Holds.CLOSELY, 0.005),
+        "the draws are the target's": PublishedFigure(True),
+        "the proposals are the target's": PublishedFigure(False),
     },
 )

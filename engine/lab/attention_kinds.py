@@ -11,7 +11,7 @@ from agentsim.engine.lab.experiment import (
     Holds,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
     Value,
 )
@@ -74,5 +74,5 @@ EXPERIMENT = Experiment(
         "says nothing of which kind makes a better model."
     ),
     run=run,
-    published={"largest relative error against the definitions": Published(MOST_ERROR, Holds.AT_MOST)},
+    published={"largest relative error against the definitions": PublishedFigure(MOST_ERROR, Holds.AT_MOST)},
 )

@@ -15,12 +15,12 @@ from agentsim.engine.lab.experiment import (
     LabSettings,
     LinePlot,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
     Series,
     Value,
 )
-from agentsim.engine.lab.rollback import Verified, verify
+from agentsim.engine.lab.rollback import VerifiedDraft, verify
 from agentsim.engine.lab.writer import PageWriter
 from agentsim.engine.weights.tiny import tiny_weights
 
@@ -44,7 +44,7 @@ def simulated_tokens(acceptance: float, candidates: int, rounds: int, seed: int)
     return total / rounds
 
 
-def rounds_of(seed: int) -> tuple[list[Verified], list[int]]:
+def rounds_of(seed: int) -> tuple[list[VerifiedDraft], list[int]]:
     """A round with all, two and none of four candidates right, on a small model; and the target's own five tokens."""
     model = Decoder(tiny_weights(), torch.float64, row_by_row=True)
     generator = torch.Generator().manual_seed(seed)
@@ -112,14 +112,14 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "predictions of a pass over four candidates": Published(5),
-        "all four right: tokens of the round": Published(5),
-        "all four right: the last is the target's own fifth": Published(True),
-        "two right: tokens of the round": Published(3),
-        "two right: the last is the target's own third": Published(True),
-        "none right: tokens of the round": Published(1),
-        "none right: the token is the target's own first": Published(True),
-        "tokens a round at 80 % acceptance": Published(3.3616, Holds.CLOSELY, 1e-9),
-        "drawn against expected, largest difference": Published(0.15, Holds.AT_MOST),
+        "predictions of a pass over four candidates": PublishedFigure(5),
+        "all four right: tokens of the round": PublishedFigure(5),
+        "all four right: the last is the target's own fifth": PublishedFigure(True),
+        "two right: tokens of the round": PublishedFigure(3),
+        "two right: the last is the target's own third": PublishedFigure(True),
+        "none right: tokens of the round": PublishedFigure(1),
+        "none right: the token is the target's own first": PublishedFigure(True),
+        "tokens a round at 80 % acceptance": PublishedFigure(3.3616, Holds.CLOSELY, 1e-9),
+        "drawn against expected, largest difference": PublishedFigure(0.15, Holds.AT_MOST),
     },
 )

@@ -12,7 +12,7 @@ from agentsim.engine.lab.experiment import (
     Holds,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
     Value,
 )
@@ -26,7 +26,7 @@ QUESTIONS = {"A+B": [100, 101, 102, 103, 104, 105, 106], "A+C": [200, 201, 202, 
 
 
 @dataclass(slots=True)
-class _Kept:
+class _KeptPrompt:
     """What is left of a served request: its tokens, its state as it ended, and snapshots on the way."""
 
     tokens: list[int]
@@ -55,7 +55,7 @@ class Restorer:
         self._build = build
         self._snapshot_common = snapshot_common
         self._replay = bounded_replay
-        self._kept: list[_Kept] = []
+        self._kept: list[_KeptPrompt] = []
 
     def serve(self, tokens: list[int]) -> ReuseOutcome:
         """Answer a prompt from what is kept, and keep what it leaves."""
@@ -70,7 +70,7 @@ class Restorer:
             snapshots.append(state.snapshot())
         output = state.append(embed(tokens[state.length :]))
         snapshots.append(state.snapshot())
-        self._kept.append(_Kept(tokens, state, snapshots))
+        self._kept.append(_KeptPrompt(tokens, state, snapshots))
         alone = self._build().append(embed(tokens))
         return ReuseOutcome(reused, replayed, float((output[-1] - alone[-1]).abs().max() / alone[-1].abs().max()))
 
@@ -195,12 +195,12 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        f"{_LATER}: A+B reuses": Published(0),
-        f"{_LATER}: A+C reuses": Published(0),
-        f"{_LATER}: A+D reuses": Published(len(DOCUMENT)),
-        f"{_LATER}: relative difference": Published(1e-10, Holds.AT_MOST),
-        f"{_BOUNDED}: A+C reuses": Published(len(DOCUMENT) - WINDOW),
-        "modeled provider of prefix units agrees": Published(True),
-        "full history: A+C reuses": Published(len(DOCUMENT)),
+        f"{_LATER}: A+B reuses": PublishedFigure(0),
+        f"{_LATER}: A+C reuses": PublishedFigure(0),
+        f"{_LATER}: A+D reuses": PublishedFigure(len(DOCUMENT)),
+        f"{_LATER}: relative difference": PublishedFigure(1e-10, Holds.AT_MOST),
+        f"{_BOUNDED}: A+C reuses": PublishedFigure(len(DOCUMENT) - WINDOW),
+        "modeled provider of prefix units agrees": PublishedFigure(True),
+        "full history: A+C reuses": PublishedFigure(len(DOCUMENT)),
     },
 )

@@ -15,7 +15,7 @@ from agentsim.engine.lab.experiment import (
     Holds,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
 )
 from agentsim.engine.lab.subject import Subject, model, subject
@@ -143,12 +143,12 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "valid cache: KL": Published(5.8e-8, Holds.MACHINE),
-        "other text of the same length: KL": Published(3.1e-2, Holds.MACHINE),
-        "other text of another length: KL": Published(6.0e-2, Holds.MACHINE),
-        "valid far below the same length": Published(True),
-        "same length below another length": Published(True),
-        "full replay: KL": Published(0.0, Holds.CLOSELY, 1e-12),
+        "valid cache: KL": PublishedFigure(5.8e-8, Holds.MACHINE),
+        "other text of the same length: KL": PublishedFigure(3.1e-2, Holds.MACHINE),
+        "other text of another length: KL": PublishedFigure(6.0e-2, Holds.MACHINE),
+        "valid far below the same length": PublishedFigure(True),
+        "same length below another length": PublishedFigure(True),
+        "full replay: KL": PublishedFigure(0.0, Holds.CLOSELY, 1e-12),
     },
     needs_model=True,
 )

@@ -11,7 +11,7 @@ from agentsim.engine.lab.experiment import (
     Holds,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
 )
 
@@ -79,10 +79,10 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "KL of indexer to main attention": Published(0.847, Holds.CLOSELY, 0.0005),
-        "cross-entropy of a true token at 20 %": Published(-math.log(0.2), Holds.CLOSELY, 1e-12),
-        "KL of the same": Published(1.609, Holds.CLOSELY, 0.0005),
-        "entropy of a certain target": Published(0.0, Holds.CLOSELY, 0.0),
-        "cross-entropy minus entropy minus KL": Published(1e-12, Holds.AT_MOST),
+        "KL of indexer to main attention": PublishedFigure(0.847, Holds.CLOSELY, 0.0005),
+        "cross-entropy of a true token at 20 %": PublishedFigure(-math.log(0.2), Holds.CLOSELY, 1e-12),
+        "KL of the same": PublishedFigure(1.609, Holds.CLOSELY, 0.0005),
+        "entropy of a certain target": PublishedFigure(0.0, Holds.CLOSELY, 0.0),
+        "cross-entropy minus entropy minus KL": PublishedFigure(1e-12, Holds.AT_MOST),
     },
 )

@@ -11,7 +11,7 @@ from agentsim.engine.lab.experiment import (
     Holds,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
 )
 from agentsim.engine.lab.subject import model
@@ -64,15 +64,15 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "prompt": Published(195),
-        "first page goes: hit": Published(0),
-        "first page goes: pages that take room": Published(11),
-        "first page goes: pages within reach": Published(0),
-        "first page goes: difference to no cache": Published(0.0),
-        "last page goes: hit": Published(176),
-        "last page goes: pages within reach": Published(11),
-        "last page goes: difference to no cache": Published(6.3e-5, Holds.MACHINE),
-        "last page goes: the same twelve tokens": Published(True),
+        "prompt": PublishedFigure(195),
+        "first page goes: hit": PublishedFigure(0),
+        "first page goes: pages that take room": PublishedFigure(11),
+        "first page goes: pages within reach": PublishedFigure(0),
+        "first page goes: difference to no cache": PublishedFigure(0.0),
+        "last page goes: hit": PublishedFigure(176),
+        "last page goes: pages within reach": PublishedFigure(11),
+        "last page goes: difference to no cache": PublishedFigure(6.3e-5, Holds.MACHINE),
+        "last page goes: the same twelve tokens": PublishedFigure(True),
     },
     needs_model=True,
 )

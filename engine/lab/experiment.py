@@ -32,7 +32,7 @@ class FigureAgreement(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedFigure:
     """A figure that stands in the literature, with how a measurement is held against it."""
 
     value: Value
@@ -137,12 +137,12 @@ class Experiment:
     title: str
     meaning: str
     run: Callable[[LabSettings], Findings]
-    published: Mapping[str, Published] = field(default_factory=dict)
+    published: Mapping[str, PublishedFigure] = field(default_factory=dict)
     needs_model: bool = False
     """It runs a real model, whose weights must be there."""
 
 
-def agreement(measured: Value, published: Published | None) -> FigureAgreement:
+def agreement(measured: Value, published: PublishedFigure | None) -> FigureAgreement:
     """Hold a measured value against the published one."""
     if published is None:
         return FigureAgreement.UNPUBLISHED

@@ -12,7 +12,7 @@ from agentsim.engine.lab.experiment import (
     Findings,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
     Value,
 )
@@ -118,9 +118,9 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "eight small experts: bytes over arithmetic": Published(1.0),
-        "bytes of a token's K/V, 8 experts": Published(131_072),
-        "bytes of a token's K/V, 64 experts": Published(131_072),
-        "weights of a token, 64 experts over 8": Published(1.0),
+        "eight small experts: bytes over arithmetic": PublishedFigure(1.0),
+        "bytes of a token's K/V, 8 experts": PublishedFigure(131_072),
+        "bytes of a token's K/V, 64 experts": PublishedFigure(131_072),
+        "weights of a token, 64 experts over 8": PublishedFigure(1.0),
     },
 )

@@ -14,7 +14,7 @@ from agentsim.engine.lab.experiment import (
     LabSettings,
     LinePlot,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
     Series,
 )
@@ -23,7 +23,7 @@ POSITIONS, EXPERTS, CHOSEN, DIM = 100, 8, 2, 16
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
+class ExpertRouting:
     """Where each position goes: expert numbers [T, chosen] and mixing weights, which sum to one."""
 
     experts: Tensor
@@ -52,14 +52,14 @@ class Experts:
         self.up, self.down = drawn(experts, dim, hidden), drawn(experts, hidden, dim)
         self.bias = torch.zeros(experts, dtype=torch.float64)
 
-    def route(self, inputs: Tensor, chosen: int = CHOSEN) -> Routed:
+    def route(self, inputs: Tensor, chosen: int = CHOSEN) -> ExpertRouting:
         """The experts with the highest scores for each position."""
         scores = torch.sigmoid(inputs @ self.router)
         experts = torch.topk(scores + self.bias, chosen).indices
         weights = scores.gather(-1, experts)
-        return Routed(experts, weights / weights.sum(-1, keepdim=True))
+        return ExpertRouting(experts, weights / weights.sum(-1, keepdim=True))
 
-    def forward(self, inputs: Tensor, routed: Routed) -> Tensor:
+    def forward(self, inputs: Tensor, routed: ExpertRouting) -> Tensor:
         """Run each expert once, on the positions that chose it."""
         outputs = torch.zeros_like(inputs)
         for expert in range(self.up.shape[0]):
@@ -69,7 +69,7 @@ class Experts:
                 outputs = outputs.index_add(0, rows, given * routed.weights[rows, places][:, None])
         return outputs
 
-    def dense(self, inputs: Tensor, routed: Routed) -> Tensor:
+    def dense(self, inputs: Tensor, routed: ExpertRouting) -> Tensor:
         """The definition: every expert on every position, times its weight or zero."""
         gates = torch.zeros(len(inputs), self.up.shape[0], dtype=inputs.dtype).scatter(
             1, routed.experts, routed.weights
@@ -206,15 +206,15 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "assignments": Published(200),
-        "collapsed: assignments of expert 2": Published(100),
-        "collapsed: assignments of expert 7": Published(100),
-        "collapsed: experts without work": Published(6),
-        "collapsed: experts that get a gradient": Published("[2, 7]"),
-        "collapsed: the router gets a gradient": Published(True),
-        "auxiliary loss of a router without preferences": Published(1.0),
-        "auxiliary loss, collapsed": Published(4.0, Holds.CLOSELY, 0.3),
-        "after the auxiliary loss: experts without work": Published(0),
-        "against every expert on every position": Published(1e-12, Holds.AT_MOST),
+        "assignments": PublishedFigure(200),
+        "collapsed: assignments of expert 2": PublishedFigure(100),
+        "collapsed: assignments of expert 7": PublishedFigure(100),
+        "collapsed: experts without work": PublishedFigure(6),
+        "collapsed: experts that get a gradient": PublishedFigure("[2, 7]"),
+        "collapsed: the router gets a gradient": PublishedFigure(True),
+        "auxiliary loss of a router without preferences": PublishedFigure(1.0),
+        "auxiliary loss, collapsed": PublishedFigure(4.0, Holds.CLOSELY, 0.3),
+        "after the auxiliary loss: experts without work": PublishedFigure(0),
+        "against every expert on every position": PublishedFigure(1e-12, Holds.AT_MOST),
     },
 )

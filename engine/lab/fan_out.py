@@ -11,7 +11,7 @@ from agentsim.engine.lab.experiment import (
     Findings,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
     Value,
 )
@@ -150,11 +150,11 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "no marker, together: B and C read, by rule": Published("51,870, 51,870"),
-        "no marker, after A answers: B and C read, by rule": Published("51,870, 51,870"),
-        "marker, together: B and C read, by rule": Published("51,870, 51,870"),
-        "marker, after A answers: B and C read, by rule": Published("82,170, 82,170"),
-        "measured on pages as by rule": Published(True),
+        "no marker, together: B and C read, by rule": PublishedFigure("51,870, 51,870"),
+        "no marker, after A answers: B and C read, by rule": PublishedFigure("51,870, 51,870"),
+        "marker, together: B and C read, by rule": PublishedFigure("51,870, 51,870"),
+        "marker, after A answers: B and C read, by rule": PublishedFigure("82,170, 82,170"),
+        "measured on pages as by rule": PublishedFigure(True),
     },
     needs_model=True,
 )

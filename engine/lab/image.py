@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import torch
 
-from agentsim.engine.lab.experiment import Experiment, Findings, LabSettings, MeasuredFigure, Published, ResultTable
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    LabSettings,
+    MeasuredFigure,
+    PublishedFigure,
+    ResultTable,
+)
 from agentsim.engine.lab.states.full_state import FullHistory, Projections
 from agentsim.engine.lab.states.image_state import ImageMemory
 
@@ -59,13 +66,13 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "text only, records of T5": Published(5),
-        "image in the sequence, records of T5": Published(9),
-        "image beside: text, records of T5": Published(5),
-        "image beside: image, records of T5": Published(4),
-        "text only, records of R1": Published(6),
-        "image in the sequence, records of R1": Published(10),
-        "image beside: text, records of R1": Published(6),
-        "image beside: image, records of R1": Published(4),
+        "text only, records of T5": PublishedFigure(5),
+        "image in the sequence, records of T5": PublishedFigure(9),
+        "image beside: text, records of T5": PublishedFigure(5),
+        "image beside: image, records of T5": PublishedFigure(4),
+        "text only, records of R1": PublishedFigure(6),
+        "image in the sequence, records of R1": PublishedFigure(10),
+        "image beside: text, records of R1": PublishedFigure(6),
+        "image beside: image, records of R1": PublishedFigure(4),
     },
 )

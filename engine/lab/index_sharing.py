@@ -13,7 +13,7 @@ from agentsim.engine.lab.experiment import (
     Holds,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
     Value,
 )
@@ -127,12 +127,12 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "lists made by four layers, each its own": Published(4),
-        "lists made, pairs of layers": Published(2),
-        "lists made, one for all": Published(1),
-        "layers with K/V, each its own list": Published(4),
-        "layers with K/V, one list for all": Published(4),
-        "a shared list finds less": Published(True),
-        "all records on the list: difference between the ways": Published(1e-12, Holds.AT_MOST),
+        "lists made by four layers, each its own": PublishedFigure(4),
+        "lists made, pairs of layers": PublishedFigure(2),
+        "lists made, one for all": PublishedFigure(1),
+        "layers with K/V, each its own list": PublishedFigure(4),
+        "layers with K/V, one list for all": PublishedFigure(4),
+        "a shared list finds less": PublishedFigure(True),
+        "all records on the list: difference between the ways": PublishedFigure(1e-12, Holds.AT_MOST),
     },
 )

@@ -12,7 +12,7 @@ from agentsim.engine.lab.experiment import (
     LabSettings,
     LinePlot,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     Series,
 )
 from agentsim.engine.lab.states.full_state import Projections
@@ -134,10 +134,10 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "loss before the step": Published(0.847, Holds.CLOSELY, 0.0005),
-        "one step lowers the loss": Published(True),
-        "gradient against r − p": Published(1e-12, Holds.AT_MOST),
-        "main attention stays frozen": Published(True),
+        "loss before the step": PublishedFigure(0.847, Holds.CLOSELY, 0.0005),
+        "one step lowers the loss": PublishedFigure(True),
+        "gradient against r − p": PublishedFigure(1e-12, Holds.AT_MOST),
+        "main attention stays frozen": PublishedFigure(True),
     },
 )
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import torch
 
-from agentsim.engine.lab.experiment import Experiment, Findings, LabSettings, MeasuredFigure, Published, ResultTable
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    LabSettings,
+    MeasuredFigure,
+    PublishedFigure,
+    ResultTable,
+)
 from agentsim.engine.lab.kv_size import held
 from agentsim.engine.lab.states.layer_state import held_bytes
 from agentsim.kernels import pack_int4, unpack_int4
@@ -64,14 +71,14 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "16 numbers in bfloat16": Published(32),
-        "16 numbers: levels": Published(8),
-        "16 numbers: step": Published(4),
-        "16 numbers in four bits": Published(12),
-        "2,048 numbers: levels": Published(1_024),
-        "2,048 numbers: steps": Published(512),
-        "2,048 numbers in four bits": Published(1_536),
-        "level of 0.32 at steps of 0.1": Published(3),
-        "0.32 reconstructed": Published(0.3),
+        "16 numbers in bfloat16": PublishedFigure(32),
+        "16 numbers: levels": PublishedFigure(8),
+        "16 numbers: step": PublishedFigure(4),
+        "16 numbers in four bits": PublishedFigure(12),
+        "2,048 numbers: levels": PublishedFigure(1_024),
+        "2,048 numbers: steps": PublishedFigure(512),
+        "2,048 numbers in four bits": PublishedFigure(1_536),
+        "level of 0.32 at steps of 0.1": PublishedFigure(3),
+        "0.32 reconstructed": PublishedFigure(0.3),
     },
 )

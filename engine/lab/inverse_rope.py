@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from agentsim.engine.lab.experiment import Experiment, Findings, Holds, LabSettings, MeasuredFigure, Published
+from agentsim.engine.lab.experiment import Experiment, Findings, Holds, LabSettings, MeasuredFigure, PublishedFigure
 from agentsim.engine.lab.states.rotary_positions import rotate, turn
 
 DEGREE = math.pi / 180
@@ -61,10 +61,10 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "read, first coordinate": Published(1.5),
-        "read, second coordinate": Published(1.0),
-        "turned back, first coordinate": Published(0.724, Holds.CLOSELY, 0.0005),
-        "turned back, second coordinate": Published(-1.651, Holds.CLOSELY, 0.0005),
-        "turning each record instead: difference": Published(1e-12, Holds.AT_MOST),
+        "read, first coordinate": PublishedFigure(1.5),
+        "read, second coordinate": PublishedFigure(1.0),
+        "turned back, first coordinate": PublishedFigure(0.724, Holds.CLOSELY, 0.0005),
+        "turned back, second coordinate": PublishedFigure(-1.651, Holds.CLOSELY, 0.0005),
+        "turning each record instead: difference": PublishedFigure(1e-12, Holds.AT_MOST),
     },
 )

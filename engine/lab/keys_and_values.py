@@ -16,7 +16,7 @@ from agentsim.engine.lab.experiment import (
     Findings,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
     Value,
 )
@@ -135,10 +135,10 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "nothing in four bits, KL": Published(0.0),
-        "bytes of K/V in four bits over 16 bits": Published(0.375),
-        "reconstructed first: 16-bit K and V of 8,192 tokens at once": Published(16 << 20),
-        "tile by tile: the same of 64 tokens": Published(1 << 17),
+        "nothing in four bits, KL": PublishedFigure(0.0),
+        "bytes of K/V in four bits over 16 bits": PublishedFigure(0.375),
+        "reconstructed first: 16-bit K and V of 8,192 tokens at once": PublishedFigure(16 << 20),
+        "tile by tile: the same of 64 tokens": PublishedFigure(1 << 17),
     },
     needs_model=True,
 )

@@ -10,7 +10,7 @@ from agentsim.engine.lab.experiment import (
     Findings,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
 )
 from agentsim.engine.lab.states.full_state import FullHistory, Projections
@@ -89,13 +89,13 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "MHA, 32 K/V heads": Published(16.0),
-        "GQA, 8 K/V heads": Published(4.0),
-        "MQA, 1 K/V heads": Published(0.5),
-        "one pair of four numbers each": Published(16),
-        "two groups, per token": Published(32),
-        "pairs for five tokens, MHA of eight heads": Published(40),
-        "pairs for five tokens, two groups": Published(10),
-        "pairs for five tokens, MQA": Published(5),
+        "MHA, 32 K/V heads": PublishedFigure(16.0),
+        "GQA, 8 K/V heads": PublishedFigure(4.0),
+        "MQA, 1 K/V heads": PublishedFigure(0.5),
+        "one pair of four numbers each": PublishedFigure(16),
+        "two groups, per token": PublishedFigure(32),
+        "pairs for five tokens, MHA of eight heads": PublishedFigure(40),
+        "pairs for five tokens, two groups": PublishedFigure(10),
+        "pairs for five tokens, MQA": PublishedFigure(5),
     },
 )

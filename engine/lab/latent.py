@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import torch
 
-from agentsim.engine.lab.experiment import Experiment, Findings, LabSettings, MeasuredFigure, Published, ResultTable
+from agentsim.engine.lab.experiment import (
+    Experiment,
+    Findings,
+    LabSettings,
+    MeasuredFigure,
+    PublishedFigure,
+    ResultTable,
+)
 from agentsim.engine.lab.states.latent_state import absorb
 
 EXPAND = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]], dtype=torch.float64)
@@ -57,9 +64,9 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "expanded key": Published("[2, 1, 3]"),
-        "score of the expanded key": Published(8),
-        "transformed query": Published("[3, 2]"),
-        "score of the latent": Published(8),
+        "expanded key": PublishedFigure("[2, 1, 3]"),
+        "score of the expanded key": PublishedFigure(8),
+        "transformed query": PublishedFigure("[3, 2]"),
+        "score of the latent": PublishedFigure(8),
     },
 )

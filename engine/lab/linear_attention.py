@@ -11,7 +11,7 @@ from agentsim.engine.lab.experiment import (
     Holds,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
 )
 from agentsim.engine.lab.states.recurrent_state import LinearWeights, Recurrent
@@ -70,11 +70,11 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "S": Published("[[2, 6], [4, 3]]"),
-        "z": Published("[3, 3]"),
-        "weighted sum": Published("[10, 12]"),
-        "total score": Published(9.0),
-        "read, first coordinate": Published(10 / 9, Holds.CLOSELY, 1e-12),
-        "read, second coordinate": Published(12 / 9, Holds.CLOSELY, 1e-12),
+        "S": PublishedFigure("[[2, 6], [4, 3]]"),
+        "z": PublishedFigure("[3, 3]"),
+        "weighted sum": PublishedFigure("[10, 12]"),
+        "total score": PublishedFigure(9.0),
+        "read, first coordinate": PublishedFigure(10 / 9, Holds.CLOSELY, 1e-12),
+        "read, second coordinate": PublishedFigure(12 / 9, Holds.CLOSELY, 1e-12),
     },
 )

@@ -16,7 +16,7 @@ from agentsim.engine.lab.experiment import (
     Holds,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
     Value,
 )
@@ -134,8 +134,8 @@ def _shown(pair: PathDifference) -> Value:
     return "all bits equal" if pair.bitwise else pair.largest
 
 
-def _by_machine(value: Value) -> Published:
-    return Published(value, Holds.MACHINE)
+def _by_machine(value: Value) -> PublishedFigure:
+    return PublishedFigure(value, Holds.MACHINE)
 
 
 EXPERIMENT = Experiment(
@@ -149,7 +149,7 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "① all bits equal": Published(True),
+        "① all bits equal": PublishedFigure(True),
         "② fp32: largest difference": _by_machine(3.7e-5),
         "② bf16: largest difference": _by_machine(0.33),
         "③ fp32: largest difference": _by_machine(3.7e-5),

@@ -12,7 +12,7 @@ from agentsim.engine.lab.experiment import (
     Findings,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
     Value,
 )
@@ -114,12 +114,12 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "1 writes": Published(True),
-        "2 reads": Published(True),
-        "3 still reads the document": Published(True),
-        "4 reads nothing and writes again": Published(True),
-        "measured reads as by rule": Published(True),
-        "tokens of each answer": Published(OUTPUT),
+        "1 writes": PublishedFigure(True),
+        "2 reads": PublishedFigure(True),
+        "3 still reads the document": PublishedFigure(True),
+        "4 reads nothing and writes again": PublishedFigure(True),
+        "measured reads as by rule": PublishedFigure(True),
+        "tokens of each answer": PublishedFigure(OUTPUT),
     },
     needs_model=True,
 )

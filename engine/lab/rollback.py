@@ -15,7 +15,7 @@ from agentsim.engine.lab.experiment import (
     Holds,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
 )
 from agentsim.engine.lab.small_schemes import embed, recurrent
@@ -30,7 +30,7 @@ PAGE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedDraft:
     """One round: how many candidates were accepted, the token that the target adds, and where things stand then."""
 
     accepted: int
@@ -43,7 +43,7 @@ class Verified:
     """Positions with K/V that stay."""
 
 
-def verify(writer: PageWriter, last: int, candidates: Sequence[int]) -> Verified:
+def verify(writer: PageWriter, last: int, candidates: Sequence[int]) -> VerifiedDraft:
     """Process the last committed token and all candidates at once, accept them while they are the target's choice,
     and take K/V of the others out of use."""
     committed = writer.length + 1
@@ -53,7 +53,7 @@ def verify(writer: PageWriter, last: int, candidates: Sequence[int]) -> Verified
         accepted += 1
     computed = writer.length
     writer.length = committed + accepted
-    return Verified(accepted, choices[accepted], len(choices), committed + accepted + 1, computed, writer.length)
+    return VerifiedDraft(accepted, choices[accepted], len(choices), committed + accepted + 1, computed, writer.length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Pages:
     returned: int
 
 
-def round_on_pages(seed: int) -> tuple[Verified, Pages, bool, bool]:
+def round_on_pages(seed: int) -> tuple[VerifiedDraft, Pages, bool, bool]:
     """The round on a small model: what it left, its pages, whether X came out as the target's own choice, and whether
     the next token is the one of ordinary generation."""
     model = Decoder(tiny_weights(), torch.float64, row_by_row=True)
@@ -88,7 +88,7 @@ def round_on_pages(seed: int) -> tuple[Verified, Pages, bool, bool]:
     return done, pages, done.added == x, following == after_x
 
 
-def where_things_stand(done: Verified, candidates: Sequence[str], added: str) -> ResultTable:
+def where_things_stand(done: VerifiedDraft, candidates: Sequence[str], added: str) -> ResultTable:
     """What the round left at each position: told by what was counted, candidates by their names."""
     first = COMMITTED + 1
     named = dict(enumerate(candidates, first))
@@ -187,14 +187,14 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "candidates accepted": Published(2),
-        "predictions of the verifying pass": Published(5),
-        "committed up to": Published(12),
-        "K/V computed up to": Published(13),
-        "K/V usable up to": Published(11),
-        "the token after X is that of ordinary generation": Published(True),
-        "matrices: snapshot after B, difference": Published(1e-12, Holds.AT_MOST),
-        "matrices: snapshot before A, A and B again, difference": Published(1e-12, Holds.AT_MOST),
-        "matrices: C and D subtracted, all bits back": Published(False),
+        "candidates accepted": PublishedFigure(2),
+        "predictions of the verifying pass": PublishedFigure(5),
+        "committed up to": PublishedFigure(12),
+        "K/V computed up to": PublishedFigure(13),
+        "K/V usable up to": PublishedFigure(11),
+        "the token after X is that of ordinary generation": PublishedFigure(True),
+        "matrices: snapshot after B, difference": PublishedFigure(1e-12, Holds.AT_MOST),
+        "matrices: snapshot before A, A and B again, difference": PublishedFigure(1e-12, Holds.AT_MOST),
+        "matrices: C and D subtracted, all bits back": PublishedFigure(False),
     },
 )

@@ -11,7 +11,7 @@ from agentsim.engine.lab.experiment import (
     Holds,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
 )
 
@@ -119,11 +119,11 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "scores of 10,000 tokens": Published(200),
-        "scores and weights": Published(400),
-        "two accumulators": Published(6.0),
-        "with rescaling": Published(6.0),
-        "averaging normalised tiles": Published(5.0),
-        "online against whole, float64": Published(1e-15, Holds.AT_MOST),
+        "scores of 10,000 tokens": PublishedFigure(200),
+        "scores and weights": PublishedFigure(400),
+        "two accumulators": PublishedFigure(6.0),
+        "with rescaling": PublishedFigure(6.0),
+        "averaging normalised tiles": PublishedFigure(5.0),
+        "online against whole, float64": PublishedFigure(1e-15, Holds.AT_MOST),
     },
 )

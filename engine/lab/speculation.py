@@ -19,7 +19,7 @@ from agentsim.engine.lab.experiment import (
     Holds,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
     Value,
 )
@@ -183,11 +183,11 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "worked ledger: ordinary": Published(90, Holds.CLOSELY, 0.0),
-        "worked ledger: speculative": Published(44, Holds.CLOSELY, 0.0),
-        "worked ledger: both commit": Published(3),
-        "every draft leaves the target's own tokens": Published(True),
-        "acceptance is 1 − TV within three standard errors": Published(True),
+        "worked ledger: ordinary": PublishedFigure(90, Holds.CLOSELY, 0.0),
+        "worked ledger: speculative": PublishedFigure(44, Holds.CLOSELY, 0.0),
+        "worked ledger: both commit": PublishedFigure(3),
+        "every draft leaves the target's own tokens": PublishedFigure(True),
+        "acceptance is 1 − TV within three standard errors": PublishedFigure(True),
     },
     needs_model=True,
 )

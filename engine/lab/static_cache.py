@@ -11,14 +11,14 @@ from agentsim.engine.lab.experiment import (
     LabSettings,
     LinePlot,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     Series,
 )
 
 TOKENS, CAPACITY, WIDTH = 1_000, 1_024, 8
 
 
-class Growing:
+class GrowingCache:
     """Appends by making a new tensor of one record more. Mutable."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Growing:
         return self.kept
 
 
-class Static:
+class StaticCache:
     """Writes into room that was there before, and counts how far it is filled. Mutable."""
 
     def __init__(self, capacity: int) -> None:
@@ -63,7 +63,7 @@ def read(query: Tensor, records: Tensor, length: int | None = None) -> Tensor:
 def run(settings: LabSettings) -> Findings:
     """See :class:`Experiment`."""
     generator = torch.Generator().manual_seed(settings.seed)
-    growing, static = Growing(), Static(CAPACITY)
+    growing, static = GrowingCache(), StaticCache(CAPACITY)
     shapes: set[tuple[int, ...]] = set()
     places: set[int] = set()
     moved: list[tuple[float, float]] = []
@@ -121,13 +121,13 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "records copied, growing one by one": Published(TOKENS * (TOKENS + 1) // 2),
-        "records copied, static": Published(TOKENS),
-        "records held at once, growing": Published(2 * TOKENS - 1),
-        "room unused at the end, static": Published(24),
-        "shapes that a compiled step sees, growing": Published(TOKENS),
-        "addresses of the static room": Published(1),
-        "its content changes": Published(True),
-        "the 1,025th record is refused": Published(True),
+        "records copied, growing one by one": PublishedFigure(TOKENS * (TOKENS + 1) // 2),
+        "records copied, static": PublishedFigure(TOKENS),
+        "records held at once, growing": PublishedFigure(2 * TOKENS - 1),
+        "room unused at the end, static": PublishedFigure(24),
+        "shapes that a compiled step sees, growing": PublishedFigure(TOKENS),
+        "addresses of the static room": PublishedFigure(1),
+        "its content changes": PublishedFigure(True),
+        "the 1,025th record is refused": PublishedFigure(True),
     },
 )

@@ -18,7 +18,7 @@ from agentsim.engine.lab.experiment import (
     LabSettings,
     LinePlot,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
     Series,
     Value,
@@ -191,8 +191,8 @@ def run(settings: LabSettings) -> Findings:
     )
 
 
-def _by_machine(value: Value) -> Published:
-    return Published(value, Holds.MACHINE)
+def _by_machine(value: Value) -> PublishedFigure:
+    return PublishedFigure(value, Holds.MACHINE)
 
 
 EXPERIMENT = Experiment(
@@ -211,8 +211,8 @@ EXPERIMENT = Experiment(
         "bf16: ε, maximum": _by_machine(1.0),
         "fp32: steps with m ≤ 2ε": _by_machine(0),
         "bf16: steps with m ≤ 2ε": _by_machine(95),
-        "fp32: greedy tokens that differ outside m ≤ 2ε": Published(0),
-        "bf16: greedy tokens that differ outside m ≤ 2ε": Published(0),
+        "fp32: greedy tokens that differ outside m ≤ 2ε": PublishedFigure(0),
+        "bf16: greedy tokens that differ outside m ≤ 2ε": PublishedFigure(0),
         "fp32, greedy: tokens that differ": _by_machine(0),
         "fp32, sampled: tokens that differ": _by_machine(0),
         "bf16, greedy: tokens that differ": _by_machine(8),

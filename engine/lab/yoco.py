@@ -10,7 +10,7 @@ from agentsim.engine.lab.experiment import (
     Findings,
     LabSettings,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
 )
 from agentsim.engine.lab.states.full_state import Projections
@@ -79,10 +79,10 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     published={
-        "positions in layers 1 and 2, prefill": Published(1_000),
-        "positions in layers 3 and 4, prefill": Published(1),
-        "positions that skip layers 3 and 4": Published(999),
-        "global K/V records after prefill": Published(1_000),
-        "layers that a decoded token goes through": Published(4),
+        "positions in layers 1 and 2, prefill": PublishedFigure(1_000),
+        "positions in layers 3 and 4, prefill": PublishedFigure(1),
+        "positions that skip layers 3 and 4": PublishedFigure(999),
+        "global K/V records after prefill": PublishedFigure(1_000),
+        "layers that a decoded token goes through": PublishedFigure(4),
     },
 )

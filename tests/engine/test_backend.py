@@ -14,7 +14,7 @@ from agentsim.core.session import Lane, Request, Session
 from agentsim.engine.engine_backend import EngineBackend
 from agentsim.engine.engine_replay import NoKnownPrompts, replay_on_engine
 from agentsim.engine.inference_engine import Engine
-from agentsim.engine.model_loading import Loaded, load
+from agentsim.engine.model_loading import LoadedModel, load
 from agentsim.engine.restore_costs import measure_restore
 from agentsim.engine.trace_tokens import ByteTokens, DrawnTokens, SpokenTokens
 from agentsim.rules.providers import rules_for
@@ -27,7 +27,7 @@ VLLM = rules_for("vllm", "", None)
 
 
 @pytest.fixture(scope="module")
-def tiny() -> Loaded:
+def tiny() -> LoadedModel:
     return load("tiny", threads=1)
 
 
@@ -41,7 +41,7 @@ def sample(name: str) -> Session:
     ["atlas-14.jsonl", "atlas-14.usage.jsonl", "claude-code.jsonl", "claude-trace.jsonl", "pairs.jsonl",
      "gate-before.jsonl", "gate-after.jsonl"],
 )  # fmt: skip
-def test_every_sample_reuses_what_the_rule_predicts(tiny: Loaded, name: str) -> None:
+def test_every_sample_reuses_what_the_rule_predicts(tiny: LoadedModel, name: str) -> None:
     session = sample(name)
     done = replay_on_engine(session, tiny, new_tokens=2, cold=False)
     assert len(done.rows) + done.without_prompt == len(session.requests)
@@ -84,7 +84,7 @@ class Uncounted:
 
 
 @pytest.mark.parametrize("capacity", [0, 64, 400, 800, 1_000])
-def test_a_cache_that_is_too_small_gives_up_what_the_rule_gives_up(tiny: Loaded, capacity: int) -> None:
+def test_a_cache_that_is_too_small_gives_up_what_the_rule_gives_up(tiny: LoadedModel, capacity: int) -> None:
     done = replay_on_engine(sample("atlas-14.jsonl"), tiny, new_tokens=1, cold=False, capacity=capacity, scale=0.02)
     assert done.agreeing == len(done.rows) == 14
     full = replay_on_engine(sample("atlas-14.jsonl"), tiny, new_tokens=1, cold=False, scale=0.02)
@@ -128,7 +128,7 @@ def test_a_prompt_that_is_too_long_is_rejected_and_changes_nothing() -> None:
     assert engine.is_idle
 
 
-def test_text_goes_through_as_text(tiny: Loaded) -> None:
+def test_text_goes_through_as_text(tiny: LoadedModel) -> None:
     requests = []
     blocks = [block("s", 20, "You are a helpful assistant.")]
     for turn in range(3):
@@ -146,14 +146,14 @@ def test_text_goes_through_as_text(tiny: Loaded) -> None:
     assert done.rows[0].measured.prompt == len(spoken)
 
 
-def test_a_session_without_anything_known(tiny: Loaded) -> None:
+def test_a_session_without_anything_known(tiny: LoadedModel) -> None:
     request = Request(id="r", lane="main", model="m", start=0)
     session = Session(id="s", format="x", completeness="usage", lanes=(), requests=(request,))
     with pytest.raises(NoKnownPrompts):
         replay_on_engine(session, tiny)
 
 
-def test_a_restored_prefix_is_all_but_the_last_page(tiny: Loaded) -> None:
+def test_a_restored_prefix_is_all_but_the_last_page(tiny: LoadedModel) -> None:
     tokens = [number % 251 for number in range(200)]
     # The quickest of five: another process may have had the processor in the middle of one.
     restored = min((measure_restore(tiny.model, tokens) for _ in range(5)), key=lambda one: one.time_to_first_token)

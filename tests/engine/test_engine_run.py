@@ -12,7 +12,7 @@ from agentsim.cli import main
 from agentsim.core.session import Session
 from agentsim.diagnose import diagnose
 from agentsim.engine.engine_run import EngineRun, run_on_engine
-from agentsim.engine.model_loading import Loaded, load
+from agentsim.engine.model_loading import LoadedModel, load
 from agentsim.engine.prefix_cache import Match, PrefixCache
 from agentsim.harness.plan_run import simulate
 from agentsim.scenarios import scenario_loading
@@ -21,11 +21,11 @@ SAMPLES = Path(__file__).resolve().parents[2] / "traces" / "samples"
 
 
 @pytest.fixture(scope="module")
-def tiny() -> Loaded:
+def tiny() -> LoadedModel:
     return load("tiny", threads=1)
 
 
-def lived(tiny: Loaded, name: str, *settings: str, **more: Any) -> list[tuple[Any, EngineRun]]:
+def lived(tiny: LoadedModel, name: str, *settings: str, **more: Any) -> list[tuple[Any, EngineRun]]:
     return [
         (cell, run_on_engine(cell.plan(), tiny, longest=800, new_tokens=2, paranoid=True, **more))
         for cell in scenario_loading.load(name, settings)
@@ -37,7 +37,7 @@ def verdicts(session: Session) -> list[tuple[str, str | None, int]]:
 
 
 @pytest.mark.parametrize("name", ["atlas-14", "fanout-2x2", "idle-afternoon"])
-def test_a_providers_rules_on_pages_give_its_verdicts_and_its_bill(tiny: Loaded, name: str) -> None:
+def test_a_providers_rules_on_pages_give_its_verdicts_and_its_bill(tiny: LoadedModel, name: str) -> None:
     """Expiry, breakpoints, lookback, settings, readability: the same rows lose the same tokens for the same causes."""
     for cell, run in lived(tiny, name, rules="anthropic"):
         modeled = simulate(cell.plan())
@@ -49,7 +49,7 @@ def test_a_providers_rules_on_pages_give_its_verdicts_and_its_bill(tiny: Loaded,
     assert any(row.measured.reused for row in run.rows)
 
 
-def test_the_fan_out_needs_the_wait_alone_where_no_marks_are(tiny: Loaded) -> None:
+def test_the_fan_out_needs_the_wait_alone_where_no_marks_are(tiny: LoadedModel) -> None:
     reads = {}
     for cell, run in lived(tiny, "fanout-2x2"):
         assert run.agreeing == len(run.rows) == 4
@@ -62,7 +62,7 @@ def test_the_fan_out_needs_the_wait_alone_where_no_marks_are(tiny: Loaded) -> No
         assert reads[mark, "first_token"] == [0, parent, shared, shared]
 
 
-def test_the_fan_out_needs_both_by_a_providers_rules(tiny: Loaded) -> None:
+def test_the_fan_out_needs_both_by_a_providers_rules(tiny: LoadedModel) -> None:
     reads = {
         tuple(value for _, value in cell.values): [row.measured.reused for row in run.rows]
         for cell, run in lived(tiny, "fanout-2x2", rules="anthropic")
@@ -74,7 +74,7 @@ def test_the_fan_out_needs_both_by_a_providers_rules(tiny: Loaded) -> None:
 
 
 @pytest.mark.parametrize("rules", [None, "anthropic"])
-def test_a_broken_prefix_cache_is_seen(tiny: Loaded, rules: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_prefix_cache_is_seen(tiny: LoadedModel, rules: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     real = PrefixCache.match
 
     def forgetful(self: PrefixCache, *given: Any) -> Match:
@@ -87,7 +87,7 @@ def test_a_broken_prefix_cache_is_seen(tiny: Loaded, rules: str | None, monkeypa
     assert any(row.measured.reused < row.predicted for row in run.rows)
 
 
-def test_agents_react_to_what_the_engine_measures(tiny: Loaded) -> None:
+def test_agents_react_to_what_the_engine_measures(tiny: LoadedModel) -> None:
     ((_, run),) = lived(tiny, "compaction-stages", "harness.compaction.method=reuse_prefix")
     assert run.simulation.account.of("summary").requests == 1
     assert run.agreeing == len(run.rows)
@@ -101,7 +101,7 @@ def test_agents_react_to_what_the_engine_measures(tiny: Loaded) -> None:
         lived(tiny, "compaction-stages", "harness.compaction.method=server")
 
 
-def test_rules_without_breakpoints_cannot_be_imposed(tiny: Loaded) -> None:
+def test_rules_without_breakpoints_cannot_be_imposed(tiny: LoadedModel) -> None:
     with pytest.raises(ValueError, match="without breakpoints"):
         lived(tiny, "fanout-2x2", rules="deepseek")
 

@@ -8,23 +8,23 @@ import pytest
 from agentsim.core.dates import SECOND
 from agentsim.core.session import Session
 from agentsim.harness.plan_run import simulate
-from agentsim.harness.random_draws import Fixed
-from agentsim.harness.step_sources import Generated
+from agentsim.harness.random_draws import FixedNumber
+from agentsim.harness.step_sources import GeneratedTasks
 from agentsim.scenarios.scenario_fitting import as_toml, fit
 from agentsim.scenarios.scenario_loading import parse
 from agentsim.traces.format_registry import read
 from tests.agentsim.harness.plans import plan
 
-KNOWN = Generated(
-    turns=Fixed(4),
-    prompt=Fixed(150),
-    rounds=Fixed(3),
-    text=Fixed(20),
-    call=Fixed(80),
-    result=Fixed(900),
-    tool_time=Fixed(7 * SECOND),
-    reply=Fixed(250),
-    pause=Fixed(90 * SECOND),
+KNOWN = GeneratedTasks(
+    turns=FixedNumber(4),
+    prompt=FixedNumber(150),
+    rounds=FixedNumber(3),
+    text=FixedNumber(20),
+    call=FixedNumber(80),
+    result=FixedNumber(900),
+    tool_time=FixedNumber(7 * SECOND),
+    reply=FixedNumber(250),
+    pause=FixedNumber(90 * SECOND),
 )
 
 
@@ -60,7 +60,7 @@ def test_placeholders_of_outputs_are_left_out():
 
 
 def test_long_lists_become_quantiles():
-    session = simulate(plan(source=Generated(turns=Fixed(60)))).session
+    session = simulate(plan(source=GeneratedTasks(turns=FixedNumber(60)))).session
     found = fit([session])
     found.results = list(range(100_001))
     text = as_toml(found, "x")

@@ -58,7 +58,7 @@ class _Document(msgspec.Struct, gc=False):
     messages: list[msgspec.Raw] = msgspec.field(default_factory=list)
 
 
-class _Said(msgspec.Struct, gc=False):
+class _PanelEntry(msgspec.Struct, gc=False):
     """An entry of the panel."""
 
     ts: int | float | None = None
@@ -87,7 +87,7 @@ class _Call(msgspec.Struct, gc=False):
 _documents = msgspec.json.Decoder(_Document)
 _messages = msgspec.json.Decoder(_Message)
 _panels: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgspec.Raw])
-_said = msgspec.json.Decoder(_Said)
+_said = msgspec.json.Decoder(_PanelEntry)
 _calls = msgspec.json.Decoder(_Call)
 _panel_models = msgspec.json.Decoder(_PanelModel)
 
@@ -166,7 +166,7 @@ def _panel(path: str) -> Session:
     assembly = Assembly.of_file(path, NAME)
     tally = assembly.tally
     assembly.harness = "cline"
-    found: list[tuple[int, _Said, _Call | None]] = []
+    found: list[tuple[int, _PanelEntry, _Call | None]] = []
     entries = read_document(path, _panels)
     for number, raw in enumerate(entries, 1):
         try:
@@ -219,7 +219,7 @@ def _panel(path: str) -> Session:
     return assembly.build("messages")
 
 
-def _panel_model(said: _Said) -> _PanelModel:
+def _panel_model(said: _PanelEntry) -> _PanelModel:
     try:
         return decode(_panel_models, said.modelInfo) if said.modelInfo else _PanelModel()
     except BadRow:

@@ -50,7 +50,7 @@ class _Replay(msgspec.Struct, gc=False):
     input_sequence_hashes: list[Hash]
 
 
-class _Measured(msgspec.Struct, gc=False):
+class _RequestMetrics(msgspec.Struct, gc=False):
     request_id: str | None = None
     x_request_id: str | None = None
     model: str = ""
@@ -67,7 +67,7 @@ class _Event(msgspec.Struct, gc=False):
     event_type: str | None = None
     event_time_unix_ms: int | float | None = None
     agent_context: _Context | None = None
-    request: _Measured | None = None
+    request: _RequestMetrics | None = None
 
 
 class _Row(_Event, gc=False):
@@ -119,7 +119,7 @@ def read_blocks(path: str, size: int | None = None) -> BlockTrace:
     return BlockTrace(path, size or 1, rows, tally)
 
 
-def _ends(path: str, tally: Tally) -> Iterator[tuple[int, _Event, _Measured]]:
+def _ends(path: str, tally: Tally) -> Iterator[tuple[int, _Event, _RequestMetrics]]:
     """The ends of requests with their lines; other events are counted."""
     for raw in rows_of(path, _rows):
         tally.rows += 1
@@ -174,7 +174,7 @@ def _built(assembly: Assembly) -> Session:
     return assembly.build("messages" if whole else "usage")
 
 
-def _request(event: _Event, measured: _Measured, context: _Context, source: Source) -> Request:
+def _request(event: _Event, measured: _RequestMetrics, context: _Context, source: Source) -> Request:
     start, end = _times(event, measured)
     first = _span(measured.ttft_ms)
     return Request(
@@ -198,7 +198,7 @@ def _prompt(replay: _Replay | None, made: dict[int, BlockPrompts]) -> Prompt | N
     return prompts.prompt(replay.input_sequence_hashes, replay.input_length)
 
 
-def _times(event: _Event, measured: _Measured) -> tuple[int | None, int | None]:
+def _times(event: _Event, measured: _RequestMetrics) -> tuple[int | None, int | None]:
     start, end = _span(measured.request_received_ms), _span(event.event_time_unix_ms)
     took = _span(measured.total_time_ms)
     if start is not None and took is not None:

@@ -49,7 +49,7 @@ class _Answer(msgspec.Struct, gc=False):
     service_tier: str | None = None
 
 
-class _Asked(msgspec.Struct, frozen=True, gc=False):
+class _BatchRequest(msgspec.Struct, frozen=True, gc=False):
     source: Source
     order: int
     url: str
@@ -79,7 +79,7 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
     if not paths:
         return
     tally = Tally(paths[0])
-    asked: dict[str, _Asked] = {}
+    asked: dict[str, _BatchRequest] = {}
     results: list[tuple[Source, _Row]] = []
     for path in paths:
         try:
@@ -96,7 +96,7 @@ def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -
         yield session
 
 
-def _take(path: str, tally: Tally, asked: dict[str, _Asked], results: list[tuple[Source, _Row]]) -> None:
+def _take(path: str, tally: Tally, asked: dict[str, _BatchRequest], results: list[tuple[Source, _Row]]) -> None:
     for raw in rows_of(path, _rows):
         tally.rows += 1
         try:
@@ -107,7 +107,7 @@ def _take(path: str, tally: Tally, asked: dict[str, _Asked], results: list[tuple
             elif row.body:
                 # A request is billed by its result.
                 tally.not_billable += 1
-                asked.setdefault(row.custom_id, _Asked(source, len(asked), row.url or "", bytes(row.body)))
+                asked.setdefault(row.custom_id, _BatchRequest(source, len(asked), row.url or "", bytes(row.body)))
             else:
                 raise BadRow("unknown record", "neither body nor response")
         except BadRow as bad:
@@ -115,7 +115,7 @@ def _take(path: str, tally: Tally, asked: dict[str, _Asked], results: list[tuple
 
 
 def _session(
-    paths: Sequence[str], tally: Tally, asked: dict[str, _Asked], results: list[tuple[Source, _Row]]
+    paths: Sequence[str], tally: Tally, asked: dict[str, _BatchRequest], results: list[tuple[Source, _Row]]
 ) -> Session:
     assembly = Assembly(stem(paths[0]), NAME, tally)
     assembly.files += paths
@@ -142,7 +142,7 @@ def _session(
 
 
 def _request(
-    source: Source, row: _Row, response: _Response, asked: _Asked | None, prompts: BodyPrompts, tally: Tally
+    source: Source, row: _Row, response: _Response, asked: _BatchRequest | None, prompts: BodyPrompts, tally: Tally
 ) -> Request:
     if asked is not None and asked.url and not asked.url.rstrip("/").endswith(TEXT_ENDPOINTS):
         raise BadRow("other endpoint", "")

@@ -56,7 +56,7 @@ _COUNTED = frozenset(("usage", "usageMetadata", "candidates", "output", "respons
 _OPENAI_EVENT = re.compile(rb'"chat\.completion\.chunk"|"type":\s*"response\.[a-z_.]+"')
 
 
-class _Told(msgspec.Struct, frozen=True):
+class _PairedAnswer(msgspec.Struct, frozen=True):
     """An answer, and whether its counters are those of OpenAI's APIs."""
 
     answered: OpenAIReply
@@ -163,7 +163,7 @@ def _api_called(address: str | None, request: bytes) -> Api | None:
     return None
 
 
-def _answer(row: Fields, api: Api) -> _Told | None:
+def _answer(row: Fields, api: Api) -> _PairedAnswer | None:
     """The answer of an API whose counters have names of their own."""
     for name in RESPONSE_NAMES:
         raw = row.get(name)
@@ -173,11 +173,11 @@ def _answer(row: Fields, api: Api) -> _Told | None:
         fields = _object(raw)
         inner = next((fields[one] for one in BODY_NAMES if one in fields), raw) if fields is not None else raw
         whole = fields is None or not _COUNTED.isdisjoint(fields)
-        return _Told(read_answered(_json(raw if whole else inner), api), False)
+        return _PairedAnswer(read_answered(_json(raw if whole else inner), api), False)
     return None
 
 
-def _api(request: bytes, told: _Told | None) -> Api:
+def _api(request: bytes, told: _PairedAnswer | None) -> Api:
     """Whose body it is: only responses have an input; of the two others the answer's counters tell. Raises BadRow for
     a body of one API with the counters of the other: a gateway translated, and what it did to them is not known."""
     fields = decode(_fields, request)
@@ -231,7 +231,7 @@ def _response_fields(row: Fields) -> Fields | None:
     return None
 
 
-def _reply(row: Fields) -> _Told | None:
+def _reply(row: Fields) -> _PairedAnswer | None:
     for name in RESPONSE_NAMES:
         raw = row.get(name)
         if _absent(raw):
@@ -250,7 +250,7 @@ def _reply(row: Fields) -> _Told | None:
     return None
 
 
-def _reply_in(raw: msgspec.Raw) -> _Told | None:
+def _reply_in(raw: msgspec.Raw) -> _PairedAnswer | None:
     """A reply, if this JSON is one: an object with usage, the text of a stream, or a list of its events."""
     data = _json(raw)
     if data[:1] == b"{":
@@ -262,19 +262,21 @@ def _reply_in(raw: msgspec.Raw) -> _Told | None:
             return None
         texts = [_json(event) for event in events]
         if _OPENAI_EVENT.search(texts[0]):
-            return _Told(openai_replies.read_stream(b"".join(b"data: " + text + b"\n\n" for text in texts)), True)
-        return _Told(OpenAIReply(read_events(texts)), False)
+            return _PairedAnswer(
+                openai_replies.read_stream(b"".join(b"data: " + text + b"\n\n" for text in texts)), True
+            )
+        return _PairedAnswer(OpenAIReply(read_events(texts)), False)
     if data.lstrip().startswith((b"event:", b"data:")):
         if _OPENAI_EVENT.search(data[:4096]):
-            return _Told(openai_replies.read_stream(data), True)
-        return _Told(OpenAIReply(read_stream(data)), False)
+            return _PairedAnswer(openai_replies.read_stream(data), True)
+        return _PairedAnswer(OpenAIReply(read_stream(data)), False)
     return None
 
 
-def _whole(data: bytes, usage: msgspec.Raw) -> _Told:
+def _whole(data: bytes, usage: msgspec.Raw) -> _PairedAnswer:
     """A whole answer; whose convention its counters have is told by their names."""
     by_openai = not _OPENAI_COUNTERS.isdisjoint(_object(usage) or ())
-    return _Told(openai_replies.read_answer(data) if by_openai else OpenAIReply(read_message(data)), by_openai)
+    return _PairedAnswer(openai_replies.read_answer(data) if by_openai else OpenAIReply(read_message(data)), by_openai)
 
 
 def _json(raw: msgspec.Raw) -> bytes:

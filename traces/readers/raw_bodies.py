@@ -47,14 +47,14 @@ class _Message(msgspec.Struct, gc=False):
     content: msgspec.Raw = msgspec.Raw(b"")
 
 
-class _Asked(msgspec.Struct, gc=False):
+class _RequestPart(msgspec.Struct, gc=False):
     """As much of a request as pairing needs."""
 
     messages: list[_Message]
     model: str | None = None
 
 
-class _Answered(msgspec.Struct, gc=False):
+class _ResponsePart(msgspec.Struct, gc=False):
     """As much of a response as pairing needs."""
 
     content: list[_Block] | None = None
@@ -81,8 +81,8 @@ class _Answer(msgspec.Struct):
     said: str | None
 
 
-_asked = msgspec.json.Decoder(_Asked)
-_answered = msgspec.json.Decoder(_Answered)
+_asked = msgspec.json.Decoder(_RequestPart)
+_answered = msgspec.json.Decoder(_ResponsePart)
 _MARKER = re.compile(rb',?\s*"cache_control"\s*:\s*\{[^{}]*\}')
 _MARKER_NAME = b'"cache_control"'
 _blocks = msgspec.json.Decoder(list[_Block])

@@ -21,7 +21,7 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 Place = tuple[str, int]
 
 
-class _Said(msgspec.Struct):
+class _TreeLine(msgspec.Struct):
     """A line of the tree, as far as it is part of prompts. ``message`` is set on a model's reply."""
 
     number: int
@@ -37,11 +37,11 @@ class _Log:
     """The lines of a session's files."""
 
     def __init__(self, session: Session, make: PieceMaker) -> None:
-        self.by_uuid: dict[str, _Said] = {}
-        self.by_place: dict[Place, _Said] = {}
-        self.replies: dict[str, list[_Said]] = {}
-        self.children: dict[str, list[_Said]] = {}
-        self.in_order: dict[str, list[_Said]] = {}
+        self.by_uuid: dict[str, _TreeLine] = {}
+        self.by_place: dict[Place, _TreeLine] = {}
+        self.replies: dict[str, list[_TreeLine]] = {}
+        self.children: dict[str, list[_TreeLine]] = {}
+        self.in_order: dict[str, list[_TreeLine]] = {}
         self._make = make
         models = {(r.source.file, r.source.line): r.model for r in session.requests if r.source is not None}
         for path in session.files:
@@ -73,7 +73,7 @@ class _Log:
         elif kind != "progress":
             return
         id = message.get("id") if kind == "assistant" else None
-        said = _Said(
+        said = _TreeLine(
             number,
             _word(record.get("uuid")),
             _word(record.get("parentUuid")) or _word(record.get("logicalParentUuid")),
@@ -137,7 +137,7 @@ class _Log:
         if here is None:
             return None
         before = self.by_place.get((parent.source.file, parent.source.line)) if parent and parent.source else None
-        path: list[_Said] = []
+        path: list[_TreeLine] = []
         seen: set[str] = set()
         at, reached = here.parent, parent is None
         while at is not None and at not in seen and (said := self.by_uuid.get(at)) is not None:

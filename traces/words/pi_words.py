@@ -16,11 +16,11 @@ from agentsim.traces.words.said_pieces import PieceMaker, strings
 _objects = msgspec.json.Decoder(dict[str, Any])
 
 
-class _Told(msgspec.Struct):
+class _TreeEntry(msgspec.Struct):
     """An entry. ``before`` is the one that it follows, ``kept`` the first that a compaction left."""
 
     line: int
-    before: _Told | None
+    before: _TreeEntry | None
     pieces: list[Addition]
     id: str | None = None
     anew: bool = False
@@ -57,10 +57,10 @@ def _pieces(entry: Mapping[str, Any], make: PieceMaker, line: int) -> list[Addit
     return pieces
 
 
-def _read(path: str, models: Mapping[int, str], make: PieceMaker) -> dict[int, _Told]:
-    by_id: dict[str, _Told] = {}
-    by_line: dict[int, _Told] = {}
-    last: _Told | None = None
+def _read(path: str, models: Mapping[int, str], make: PieceMaker) -> dict[int, _TreeEntry]:
+    by_id: dict[str, _TreeEntry] = {}
+    by_line: dict[int, _TreeEntry] = {}
+    last: _TreeEntry | None = None
     for row in rows_of(path, _objects):
         try:
             entry = row.checked()
@@ -72,7 +72,7 @@ def _read(path: str, models: Mapping[int, str], make: PieceMaker) -> dict[int, _
             parent = entry["parentId"]
             before = by_id.get(parent, last) if isinstance(parent, str) else None
         id, kept = entry.get("id"), entry.get("firstKeptEntryId")
-        last = _Told(
+        last = _TreeEntry(
             row.line,
             before,
             _pieces(entry, make, row.line),
@@ -86,14 +86,14 @@ def _read(path: str, models: Mapping[int, str], make: PieceMaker) -> dict[int, _
     return by_line
 
 
-def _growth(request: Request, parent: Request | None, lines: Mapping[int, _Told]) -> SinceParent | None:
+def _growth(request: Request, parent: Request | None, lines: Mapping[int, _TreeEntry]) -> SinceParent | None:
     here = lines.get(request.source.line) if request.source is not None else None
     if here is None:
         return None
     until = parent.source.line if parent is not None and parent.source is not None else None
-    path: list[_Told] = []
+    path: list[_TreeEntry] = []
     told = here.before
-    anew: _Told | None = None
+    anew: _TreeEntry | None = None
     while told is not None:
         if anew is None and told.line == until:
             path.append(told)

@@ -13,7 +13,7 @@ from agentsim.core.extras import how_to_install, not_installed
 from agentsim.report.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
-    from agentsim.engine.model_loading import Loaded
+    from agentsim.engine.model_loading import LoadedModel
 
 _MODEL_OPTIONS = (
     click.option(
@@ -77,7 +77,7 @@ def model_options(function: Function) -> Function:
     return function
 
 
-def load_model(options: Mapping[str, Any]) -> Loaded:
+def load_model(options: Mapping[str, Any]) -> LoadedModel:
     """The model that the options name. Raises Failure."""
     with engine_failures():
         from agentsim.engine.model_loading import load

@@ -74,12 +74,12 @@ def swept(
 
 def seen_or_told(look: Callable[[], T], place: str, problems: Sequence[Problem], remedy: str) -> T:
     """What ``look`` sees in a sweep. Where it finds nothing to see, the reasons are told first. Raises Failure."""
-    from agentsim.fleet.sweep_folder import Damaged
+    from agentsim.fleet.sweep_folder import DamagedTable
     from agentsim.report.notices import tell_problems
 
     try:
         return look()
-    except Damaged as error:
+    except DamagedTable as error:
         again = "remove it, and run the same 'agentsim fleet sweep' again"
         raise Failure(str(error), file=error.path, remedy=again) from None
     except (ValueError, OSError) as error:

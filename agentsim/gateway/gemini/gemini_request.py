@@ -55,14 +55,14 @@ class GeminiBody(CachedBody, gc=False, rename="camel"):
     cached_content: str | None = None
 
 
-class _Counted(msgspec.Struct, gc=False, rename="camel"):
+class _CountTokensBody(msgspec.Struct, gc=False, rename="camel"):
     contents: list[GeminiContent] = []
     generate_content_request: GeminiBody | None = None
 
 
 _bodies = msgspec.json.Decoder(GeminiBody)
 _cached = msgspec.json.Decoder(CachedBody)
-_counted = msgspec.json.Decoder(_Counted)
+_counted = msgspec.json.Decoder(_CountTokensBody)
 
 
 def body_of(body: bytes) -> GeminiBody:
@@ -89,7 +89,7 @@ def update_of(body: bytes) -> CachedBody:
 
 def counted_of(body: bytes) -> GeminiBody:
     """The parts of a request to count tokens. Raises Refusal (400)."""
-    sent: _Counted = decode(_counted, body)
+    sent: _CountTokensBody = decode(_counted, body)
     return sent.generate_content_request or GeminiBody(contents=sent.contents)
 
 

@@ -20,14 +20,14 @@ from agentsim.gateway.request_receiving import body_of
 from agentsim.gateway.response_sending import send_json, send_whole
 
 
-class _Created(msgspec.Struct, gc=False):
+class _ConversationBody(msgspec.Struct, gc=False):
     """A body of ``conversations``, or of the items added to one."""
 
     items: list[Raw] | None = None
     metadata: dict[str, Any] | None = None
 
 
-_created = msgspec.json.Decoder(_Created)
+_created = msgspec.json.Decoder(_ConversationBody)
 
 
 class KeptResponses:
@@ -114,7 +114,7 @@ class KeptConversations:
             if method != "POST":
                 raise Refusal(405, "this path takes POST")
             body = await body_of(scope["headers"], receive)
-            sent: _Created = decode(_created, body or b"{}")
+            sent: _ConversationBody = decode(_created, body or b"{}")
             items = tuple(bytes(raw) for raw in sent.items or ())
             return _told(self._store.new_thread(self._clock() // SECOND, sent.metadata or {}, items))
         thread = self._store.thread(id)
@@ -136,7 +136,7 @@ class KeptConversations:
         if scope["method"] != "POST":
             raise Refusal(405, "this path takes GET and POST")
         body = await body_of(scope["headers"], receive)
-        sent: _Created = decode(_created, body)
+        sent: _ConversationBody = decode(_created, body)
         items = tuple(bytes(raw) for raw in sent.items or ())
         self._store.check_room(thread.last, len(body))
         self._store.keep(None, StoredTurn(thread.last, items, (), b""), thread)

@@ -30,13 +30,13 @@ from agentsim.traces.capture_lanes import AskingAgent
 _encode = msgspec.json.encode
 
 
-class _Named(msgspec.Struct, gc=False):
+class _ConversationId(msgspec.Struct, gc=False):
     """``conversation`` as an object."""
 
     id: str
 
 
-_conversation = msgspec.json.Decoder(str | _Named | None)
+_conversation = msgspec.json.Decoder(str | _ConversationId | None)
 
 
 class OpenAIApi:
@@ -136,7 +136,7 @@ class OpenAIApi:
         """What the server holds of the conversation that a request continues. Raises Refusal (400)."""
         given = bytes(sent.conversation)
         named = decode(_conversation, given) if given else None
-        id = named.id if isinstance(named, _Named) else named
+        id = named.id if isinstance(named, _ConversationId) else named
         if id is None:
             return (None if sent.previous_response_id is None else self.store.previous(sent.previous_response_id)), None
         if sent.previous_response_id is not None:

@@ -23,7 +23,7 @@ from agentsim.gateway.request_headers import asked_by, betas_of, text_of
 from agentsim.gateway.request_receiving import MOST_BYTES, body_of
 from agentsim.gateway.response_sending import send_answer, send_json, send_stream, send_whole
 from agentsim.gateway.secret_removal import Secrets
-from agentsim.gateway.serve.guarded_application import Guarded
+from agentsim.gateway.serve.guarded_application import GuardedApplication
 from agentsim.gateway.streamed_answers import LiveAnswers
 from agentsim.rules.context_windows import window_of
 
@@ -119,7 +119,7 @@ def application(emulator: Emulator, secrets: Secrets, live: LiveAnswers | None =
     openai = OpenAIApi(emulator, live)
     conversations = KeptConversations(openai.store, emulator.clock)
     routes = [
-        Route("/", _Told({"agentsim": "gateway"})),
+        Route("/", _FixedAnswer({"agentsim": "gateway"})),
         Route("/v1/models", _Models()),
         Route("/v1/messages", PostPath(messages.messages)),
         Route("/v1/messages/count_tokens", PostPath(messages.count_tokens)),
@@ -146,10 +146,10 @@ def application(emulator: Emulator, secrets: Secrets, live: LiveAnswers | None =
     routes += [Route(route.path.removeprefix("/v1"), route.endpoint) for route in routes if route.path != "/"]
     routes += own
     # The bare router: the exact paths alone, no redirects, no error pages of a framework.
-    return Guarded(Router(routes, redirect_slashes=False, default=_not_found), secrets, emulator.turn_away)
+    return GuardedApplication(Router(routes, redirect_slashes=False, default=_not_found), secrets, emulator.turn_away)
 
 
-class _Told:
+class _FixedAnswer:
     """A fixed answer to GET and HEAD."""
 
     def __init__(self, value: object) -> None:
@@ -172,7 +172,7 @@ class _ModelCalls:
         if ":" in scope["path_params"]["call"] and scope["method"] == "POST":
             await self._gemini(scope, receive, send)
         else:
-            await _Told(_described(scope["path_params"]["call"][:200]))(scope, receive, send)
+            await _FixedAnswer(_described(scope["path_params"]["call"][:200]))(scope, receive, send)
 
 
 class _Models:
@@ -188,7 +188,7 @@ class _Models:
             "last_id": MODELS[-1],
         }
         whole["models"] = [{"name": f"models/{name}", "displayName": name} for name in MODELS if "gemini" in name]
-        await _Told(whole)(scope, receive, send)
+        await _FixedAnswer(whole)(scope, receive, send)
 
 
 def _described(model: str) -> dict[str, object]:

@@ -19,7 +19,7 @@ from agentsim.gateway.record.exchange_recorder import ExchangeRecorder
 from agentsim.gateway.record.relay import Relay
 from agentsim.gateway.secret_removal import Secrets
 from agentsim.gateway.serve.application import application
-from agentsim.gateway.serve.guarded_application import Guarded
+from agentsim.gateway.serve.guarded_application import GuardedApplication
 from agentsim.gateway.serve.loopback_server import Running, loopback_sockets
 from agentsim.gateway.streamed_answers import LiveAnswers
 from agentsim.gateway.trace_writing import TraceFile
@@ -93,5 +93,5 @@ def recording(
     file = TraceFile(trace, fingerprint=fingerprint, redact=secrets.redact, overwrite=overwrite)
     recorder = ExchangeRecorder(file, upstream)
     relay = Relay(upstream, recorder)
-    app = Guarded(relay, secrets, recorder.turn_away, only_json=False)
+    app = GuardedApplication(relay, secrets, recorder.turn_away, only_json=False)
     return RecordingEndpoint(Running(app, loopback_sockets(port), relay.close), recorder)

@@ -20,7 +20,7 @@ TurnAway = Callable[[str, str | None, Refusal], str | None]
 """Learns of each request that is refused, by its path and session, and gives the id that the answer carries."""
 
 
-class Guarded:
+class GuardedApplication:
     """Everything behind the checks of who may talk to the endpoint. What is refused behind them is answered here, and
     told; a defect answers 500 and tells no content."""
 

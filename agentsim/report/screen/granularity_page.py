@@ -12,7 +12,7 @@ from agentsim.report.table import TableColumn, write_table
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class EntrySizeCost:
     """A size of entry. ``repeated`` are matching tokens that one request computes again: of the given prefix, or on
     average over prefixes that end anywhere. ``seconds`` are those of all entries and all repeated tokens."""
 
@@ -34,7 +34,7 @@ def weigh(
     requests: int,
     entry_us: float | None,
     token_us: float | None,
-) -> tuple[Weighed, ...]:
+) -> tuple[EntrySizeCost, ...]:
     """Weigh each size of entry. Times are microseconds."""
     from agentsim.engine.lab.entries import Granularity
 
@@ -47,7 +47,7 @@ def weigh(
         if entry_us is not None and token_us is not None:
             seconds = (entries * entry_us + requests * repeated * token_us) / 1e6
         found.append(
-            Weighed(
+            EntrySizeCost(
                 group=group,
                 entries=entries,
                 id_bytes=entries * id_bytes,
@@ -61,7 +61,9 @@ def weigh(
     return tuple(found)
 
 
-def write_granularity(paper: Paper, rows: Sequence[Weighed], document: int, prefix: int | None, requests: int) -> None:
+def write_granularity(
+    paper: Paper, rows: Sequence[EntrySizeCost], document: int, prefix: int | None, requests: int
+) -> None:
     """Write the sizes side by side, and which one costs least where times are given."""
     columns = [
         TableColumn("tokens in an entry"),
@@ -104,7 +106,9 @@ def write_granularity(paper: Paper, rows: Sequence[Weighed], document: int, pref
     paper.paragraph((note, Style.FAINT))
 
 
-def granularity_document(rows: Sequence[Weighed], document: int, prefix: int | None, requests: int) -> dict[str, Any]:
+def granularity_document(
+    rows: Sequence[EntrySizeCost], document: int, prefix: int | None, requests: int
+) -> dict[str, Any]:
     """The same as JSON."""
     from agentsim import __version__
 

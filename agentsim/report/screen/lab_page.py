@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         FigureAgreement,
         Findings,
         MeasuredFigure,
-        Published,
+        PublishedFigure,
         ResultTable,
         Value,
     )
@@ -71,7 +71,9 @@ def _figures(paper: Paper, experiment: Experiment, found: Findings) -> None:
 _STYLES = {"SAME": Style.GOOD, "DIFFERS": Style.BAD, "MACHINE": Style.FAINT, "UNPUBLISHED": Style.PLAIN}
 
 
-def judged(experiment: Experiment, found: Findings) -> list[tuple[MeasuredFigure, Published | None, FigureAgreement]]:
+def judged(
+    experiment: Experiment, found: Findings
+) -> list[tuple[MeasuredFigure, PublishedFigure | None, FigureAgreement]]:
     """Each figure with the published one and what became of the comparison."""
     from agentsim.engine.lab.experiment import agreement
 
@@ -109,7 +111,7 @@ def measured_words(figure: MeasuredFigure) -> str:
     return f"{words(figure.value)} {figure.unit}".rstrip()
 
 
-def published_words(published: Published) -> str:
+def published_words(published: PublishedFigure) -> str:
     """A published value; a bound says so."""
     from agentsim.engine.lab.experiment import Holds
 

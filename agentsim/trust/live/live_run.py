@@ -23,7 +23,7 @@ class CannotReplay(ValueError):
     """A session of which nothing can be sent."""
 
 
-class Planned(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request as it will be sent. ``at`` is when it was recorded, ``size`` the bytes of its body."""
 
     request: Request
@@ -40,7 +40,7 @@ class LivePlan(msgspec.Struct, frozen=True, kw_only=True):
     how long the gaps take, in nanoseconds.
     """
 
-    requests: tuple[Planned, ...]
+    requests: tuple[PlannedRequest, ...]
     skipped: int
     tokens: int
     output: int
@@ -83,7 +83,7 @@ def plan_of(
     now: int,
 ) -> LivePlan:
     """What would be sent, and what it would cost. Nothing is sent. Raises CannotReplay."""
-    planned: list[Planned] = []
+    planned: list[PlannedRequest] = []
     skipped = 0
     for at, request in arrivals_of(session.requests):
         if limit is not None and len(planned) == limit:
@@ -100,7 +100,7 @@ def plan_of(
             raise CannotReplay(f"request {request.id}: {error}") from None
         made = msgspec.structs.replace(made, settings=body.settings)
         size = len(msgspec.json.encode(body.fields))
-        planned.append(Planned(request=made, at=at, size=size, left_out=body.left_out))
+        planned.append(PlannedRequest(request=made, at=at, size=size, left_out=body.left_out))
     if not planned:
         raise CannotReplay("no request in it has a prompt: bodies were not recorded")
     first = planned[0].at
@@ -142,7 +142,7 @@ def send(plan: LivePlan, live: LiveBackend, rules: str) -> Iterator[LiveRow]:
         )
 
 
-def _predicted(planned: Sequence[Planned], rules: str, first: int, speed: float, now: int) -> tuple[Usage, ...]:
+def _predicted(planned: Sequence[PlannedRequest], rules: str, first: int, speed: float, now: int) -> tuple[Usage, ...]:
     modeled = backend_for(rules, planned[0].request.model)
     found = []
     for one in planned:
@@ -157,7 +157,7 @@ def _serve(modeled: CacheBackend, request: Request, start: int, end: int) -> Usa
 
 
 def _costs(
-    planned: Sequence[Planned], predicted: Sequence[Usage], account: EndpointAccount, output: int
+    planned: Sequence[PlannedRequest], predicted: Sequence[Usage], account: EndpointAccount, output: int
 ) -> tuple[int | None, int | None]:
     most = expected = 0
     for one, usage in zip(planned, predicted, strict=True):

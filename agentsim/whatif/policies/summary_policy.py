@@ -66,7 +66,7 @@ class CompactionShape(msgspec.Struct, frozen=True, kw_only=True):
     requests: int = 0
 
 
-class _Cut(msgspec.Struct, frozen=True):
+class _CutFront(msgspec.Struct, frozen=True):
     """What stands now for the first ``length`` blocks of prompts that have this chained digest there."""
 
     length: int
@@ -81,7 +81,7 @@ def compacted(session: Session, when: When, shape: CompactionShape, stays: Stays
     The request for a summary reads the conversation's prefix. After it a prompt holds its head, what was kept, and what
     came since. A recorded replacement that does not stay is undone: its prompts go on behind the history.
     """
-    cuts: dict[str, _Cut | None] = {}
+    cuts: dict[str, _CutFront | None] = {}
     sent: dict[str, Prompt] = {}
     requests: list[Request] = []
     asked: dict[str, Request] = {}  # by lane, the recorded request for a summary that nothing has followed yet
@@ -100,7 +100,7 @@ def compacted(session: Session, when: When, shape: CompactionShape, stays: Stays
             assert parent is not None
             if not stays(request, sent[parent.id], ours):
                 base = sent[parent.id].extend(_new_behind(request, parent, session.completeness == "full"))
-                cut = _Cut(len(prompt), prompt.digest, head_of(prompt), base)
+                cut = _CutFront(len(prompt), prompt.digest, head_of(prompt), base)
                 summary = asked.get(parent.id) or asked.get("")
                 requests = [one for one in requests if one is not summary]
         elif parent is not None and _goes_on(request, parent):
@@ -116,7 +116,7 @@ def compacted(session: Session, when: When, shape: CompactionShape, stays: Stays
                     requests.append(again)
                     assert again.prompt is not None
                     base = again.prompt
-                cut = _Cut(shared, prompt.chain(shared), head_of(prompt), base)
+                cut = _CutFront(shared, prompt.chain(shared), head_of(prompt), base)
         cuts[request.id] = cut
         new = prompt
         if cut is not None and parent is not None:
@@ -223,7 +223,7 @@ def _warm(prompt: Prompt) -> int:
     return max((marker.position for marker in prompt.breakpoints), default=len(prompt) - 1) + 1
 
 
-def _shortened(prompt: Prompt, cut: _Cut, parent: Request | None, before: Prompt) -> Prompt:
+def _shortened(prompt: Prompt, cut: _CutFront, parent: Request | None, before: Prompt) -> Prompt:
     """A prompt under a cut. ``parent`` is the request before where it was under the same cut, sent as ``before``."""
     shift = len(cut.base) - cut.length
     last = max((marker.position for marker in prompt.breakpoints), default=-1)

@@ -27,7 +27,7 @@ class IndexWeights:
         return cls(attention, matrix(generator, dim, index_dim, dtype), matrix(generator, dim, index_dim, dtype), most)
 
 
-class Indexed(FullHistory):
+class IndexedState(FullHistory):
     """Every token's K and V and a short index key. A step scores all index keys and reads few records.
 
     Records that are not chosen stay: another query may choose them.

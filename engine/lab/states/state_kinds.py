@@ -11,7 +11,7 @@ from torch import Tensor
 from agentsim.engine.lab.states import dense_definitions as dense
 from agentsim.engine.lab.states.full_state import FullHistory, Projections
 from agentsim.engine.lab.states.image_state import ImageMemory
-from agentsim.engine.lab.states.indexed_state import Indexed, IndexWeights
+from agentsim.engine.lab.states.indexed_state import IndexedState, IndexWeights
 from agentsim.engine.lab.states.int4_state import Int4History
 from agentsim.engine.lab.states.latent_state import Latent, LatentWeights
 from agentsim.engine.lab.states.layer_state import LayerState
@@ -86,7 +86,7 @@ def _recurrent(normalised: bool) -> Callable[[torch.Generator], StateFactory]:
 
 def _indexed(generator: torch.Generator) -> StateFactory:
     weights = IndexWeights.drawn(generator, _projections(generator), index_dim=4, most=3)
-    return StateFactory(Indexed(weights), lambda inputs: dense.indexed(weights, inputs))
+    return StateFactory(IndexedState(weights), lambda inputs: dense.indexed(weights, inputs))
 
 
 def _image(generator: torch.Generator) -> StateFactory:

@@ -75,9 +75,11 @@ def test_a_figure_that_differs_is_a_finding(
     from dataclasses import replace
 
     from agentsim.engine.lab import latent
-    from agentsim.engine.lab.experiment import Published
+    from agentsim.engine.lab.experiment import PublishedFigure
 
-    wrong = replace(latent.EXPERIMENT, published={**latent.EXPERIMENT.published, "score of the latent": Published(9)})
+    wrong = replace(
+        latent.EXPERIMENT, published={**latent.EXPERIMENT.published, "score of the latent": PublishedFigure(9)}
+    )
     monkeypatch.setattr(latent, "EXPERIMENT", wrong)
     assert main(["lab", "latent"]) == ExitCode.FINDINGS
     assert re.search(r"score of the latent +8 +9 +differs", capsys.readouterr().out)
@@ -87,9 +89,9 @@ def test_a_published_figure_that_is_not_found_is_a_finding(monkeypatch: pytest.M
     from dataclasses import replace
 
     from agentsim.engine.lab import latent
-    from agentsim.engine.lab.experiment import Published
+    from agentsim.engine.lab.experiment import PublishedFigure
 
-    wrong = replace(latent.EXPERIMENT, published={"something else": Published(9)})
+    wrong = replace(latent.EXPERIMENT, published={"something else": PublishedFigure(9)})
     monkeypatch.setattr(latent, "EXPERIMENT", wrong)
     assert main(["lab", "latent"]) == ExitCode.FINDINGS
 

@@ -19,7 +19,7 @@ from agentsim.core.file_problems import FileProblem, WrittenFileError
 from agentsim.core.near_words import did_you_mean, nearest
 from agentsim.core.toml_lines import key_lines
 from agentsim.core.written_files import MOST_PROBLEMS, WrittenFile, read_text
-from agentsim.core.written_types import KeyFault, Written
+from agentsim.core.written_types import KeyFault, WrittenForm
 from agentsim.rules.providers.rules_library import provider_names
 from agentsim.rules.providers.rules_parsing import parse_rules
 from agentsim.scenarios import bundled_scenarios
@@ -59,7 +59,7 @@ class Box(msgspec.Struct, frozen=True):
 class House(msgspec.Struct, frozen=True, rename="kebab"):
     pets: Annotated[tuple[Dog | Cat, ...], Meta(max_length=2)] = ()
     box: Box | None = None
-    halved: Annotated[int, Written(halves)] = 0
+    halved: Annotated[int, WrittenForm(halves)] = 0
     mood: Literal["good", "bad"] = "good"
     pair: tuple[int, int] = (0, 0)
     by_name: dict[str, int] = {}

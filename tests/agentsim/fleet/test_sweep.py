@@ -21,7 +21,7 @@ from agentsim.fleet import sweep_folder as folders
 from agentsim.fleet.fleet_figures import figures
 from agentsim.fleet.simulated_shards import units_of_scenarios
 from agentsim.fleet.sweep import sweep
-from agentsim.fleet.sweep_folder import Damaged, NotOurs, SweepSettings, held, prepare
+from agentsim.fleet.sweep_folder import DamagedTable, NotOurs, SweepSettings, held, prepare
 
 ASKED = SweepSettings(policies=("ttl-5m", "keep-alive"), team=r"/(team-\d)/")
 
@@ -237,7 +237,7 @@ def test_a_damaged_table_is_made_again(table: str, harm: str, tmp_path: Path) ->
     else:
         file.write_bytes(before[:100] if harm == "cut" else b"")
     if table != "ids":
-        with pytest.raises(Damaged) as caught:
+        with pytest.raises(DamagedTable) as caught:
             figures(str(out))
         assert caught.value.path == str(file)
     done = sweep([logs], ASKED, str(out), workers=0)

@@ -12,7 +12,7 @@ pytest.importorskip("anthropic")
 pytest.importorskip("openai")
 
 from agentsim.engine.model_answers import Speaker
-from agentsim.engine.model_loading import Loaded, load
+from agentsim.engine.model_loading import LoadedModel, load
 from agentsim.gateway.model_voice import Voice
 from tests.agentsim.gateway.serving import MODEL, serving
 
@@ -23,15 +23,15 @@ SYSTEM = "You keep the log of a small harbour. " * 8
 
 
 @pytest.fixture(scope="module")
-def tiny() -> Loaded:
+def tiny() -> LoadedModel:
     return load("tiny", threads=1)
 
 
-def voice(loaded: Loaded, most: int = 12) -> Voice:
+def voice(loaded: LoadedModel, most: int = 12) -> Voice:
     return Voice(Speaker(loaded, pages=400, most=most))
 
 
-def expected(loaded: Loaded, text: str, tokens: int) -> str:
+def expected(loaded: LoadedModel, text: str, tokens: int) -> str:
     """What the model says to these bytes, without an endpoint or a cache."""
     from agentsim.engine.inference_engine import Engine
 
@@ -42,7 +42,7 @@ def expected(loaded: Loaded, text: str, tokens: int) -> str:
     return bytes(words).decode("utf-8", "replace")
 
 
-def test_anthropic_hears_the_models_own_tokens(tiny: Loaded, tmp_path: Path) -> None:
+def test_anthropic_hears_the_models_own_tokens(tiny: LoadedModel, tmp_path: Path) -> None:
     with serving(tmp_path, voice=voice(tiny)) as served, served.anthropic() as client:
         messages: list[dict[str, Any]] = [{"role": "user", "content": "Who is in?"}]
         first = client.messages.create(model=MODEL, max_tokens=8, system=SYSTEM, messages=messages)
@@ -65,7 +65,7 @@ def test_anthropic_hears_the_models_own_tokens(tiny: Loaded, tmp_path: Path) -> 
     assert second.content[0].text == expected(tiny, again, 8)
 
 
-def test_anthropic_streams(tiny: Loaded, tmp_path: Path) -> None:
+def test_anthropic_streams(tiny: LoadedModel, tmp_path: Path) -> None:
     body: Any = {"model": MODEL, "max_tokens": 6, "messages": [{"role": "user", "content": "Who?"}]}
     with serving(tmp_path, voice=voice(tiny)) as served, served.anthropic() as client:
         whole = client.messages.create(**body)
@@ -74,7 +74,7 @@ def test_anthropic_streams(tiny: Loaded, tmp_path: Path) -> None:
     assert text == whole.content[0].text == expected(tiny, "user: Who?\nassistant: ", 6)
 
 
-def test_openai_hears_the_same(tiny: Loaded, tmp_path: Path) -> None:
+def test_openai_hears_the_same(tiny: LoadedModel, tmp_path: Path) -> None:
     messages: Any = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": "Who is in?"}]
     with serving(tmp_path, voice=voice(tiny)) as served, served.openai() as client:
         first, second = (
@@ -90,7 +90,7 @@ def test_openai_hears_the_same(tiny: Loaded, tmp_path: Path) -> None:
     assert answer.usage.output_tokens <= 12
 
 
-def test_a_prompt_beyond_the_context_is_refused(tiny: Loaded, tmp_path: Path) -> None:
+def test_a_prompt_beyond_the_context_is_refused(tiny: LoadedModel, tmp_path: Path) -> None:
     import anthropic
 
     with serving(tmp_path, voice=voice(tiny)) as served, served.anthropic() as client:
@@ -100,7 +100,7 @@ def test_a_prompt_beyond_the_context_is_refused(tiny: Loaded, tmp_path: Path) ->
     assert after.usage.output_tokens <= 2
 
 
-def test_the_trace_tells_what_was_measured(tiny: Loaded, tmp_path: Path) -> None:
+def test_the_trace_tells_what_was_measured(tiny: LoadedModel, tmp_path: Path) -> None:
     with serving(tmp_path, voice=voice(tiny)) as served, served.anthropic() as client:
         for _ in range(2):
             client.messages.create(

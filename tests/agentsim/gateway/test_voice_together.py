@@ -23,7 +23,7 @@ from agentsim.engine.decoder import Decoder
 from agentsim.engine.forward_batch import Batch
 from agentsim.engine.kv_pages import PageRoom
 from agentsim.engine.model_answers import Speaker
-from agentsim.engine.model_loading import Loaded
+from agentsim.engine.model_loading import LoadedModel
 from agentsim.engine.trace_tokens import ByteTokens
 from agentsim.engine.weights.find_model import load_weights
 from agentsim.gateway.model_voice import Voice
@@ -60,7 +60,9 @@ class Counting(Speaker):
     """Counts who came."""
 
     def __init__(self, model: Decoder, pages: int, most: int) -> None:
-        super().__init__(Loaded(model, ByteTokens(), marks=False, threads=1), pages=pages, most=most, paranoid=True)
+        super().__init__(
+            LoadedModel(model, ByteTokens(), marks=False, threads=1), pages=pages, most=most, paranoid=True
+        )
         self.came = 0
 
     def say(self, *given: Any) -> Any:

@@ -8,7 +8,7 @@ from agentsim.core.dates import SECOND
 from agentsim.harness.agent_steps import Round, Step, ToolCall, User, WordsReply
 from agentsim.harness.plan import Marks, Plan, PromptLayout, Service, StepSource
 from agentsim.harness.prompt_part import PromptPart
-from agentsim.harness.random_draws import Fixed
+from agentsim.harness.random_draws import FixedNumber
 from agentsim.harness.step_sources import ScriptedSteps
 
 START = 1_788_256_800 * SECOND  # 2026-09-01T10:00:00Z
@@ -29,7 +29,7 @@ def plan(*steps: Step, **more: Any) -> Plan:
         "start": START,
         "layout": LAYOUT,
         "marks": Marks(),
-        "service": Service(first_token=Fixed(2 * SECOND), output_rate=100),
+        "service": Service(first_token=FixedNumber(2 * SECOND), output_rate=100),
         **more,
     }
     return Plan(**given)

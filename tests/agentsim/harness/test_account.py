@@ -8,9 +8,9 @@ from agentsim.core.dates import SECOND
 from agentsim.core.sums import Sums
 from agentsim.harness.plan import Population
 from agentsim.harness.plan_run import simulate
-from agentsim.harness.random_draws import Fixed
+from agentsim.harness.random_draws import FixedNumber
 from agentsim.harness.repeated_trials import estimate, run_trial
-from agentsim.harness.step_sources import Generated
+from agentsim.harness.step_sources import GeneratedTasks
 from agentsim.harness.task_account import TaskAccount, spread, together
 from tests.agentsim.harness.plans import answer, ask, plan, tool_round
 
@@ -70,7 +70,7 @@ def test_acceptance_is_never_measured_unless_it_is_given():
 
 
 def test_a_share_of_tasks_is_accepted():
-    source = Generated(rounds=Fixed(0))
+    source = GeneratedTasks(rounds=FixedNumber(0))
     account = simulate(plan(source=source, population=Population(agents=2_000), passes=700_000), keep=False).account
     assert 1_330 < (account.accepted or 0) < 1_470  # 1,400 expected, a standard deviation is 20
 

@@ -12,8 +12,8 @@ from agentsim.cli import main
 from agentsim.core.dates import SECOND
 from agentsim.harness.plan import Harness, KeepAlivePlan, Population
 from agentsim.harness.plan_run import simulate
-from agentsim.harness.random_draws import Fixed
-from agentsim.harness.step_sources import Generated
+from agentsim.harness.random_draws import FixedNumber
+from agentsim.harness.step_sources import GeneratedTasks
 from agentsim.scenarios.scenario_loading import load
 from tests.agentsim.harness.plans import plan
 
@@ -64,7 +64,7 @@ def test_mechanisms_share_the_random_numbers_of_the_task():
     days = {
         preset: simulate(
             plan(
-                source=Generated(turns=Fixed(4), pause=Fixed(900 * SECOND)),
+                source=GeneratedTasks(turns=FixedNumber(4), pause=FixedNumber(900 * SECOND)),
                 harness=Harness(keep_alive=None if preset is None else KeepAlivePlan(preset=preset)),
             )
         )
@@ -79,9 +79,9 @@ def test_mechanisms_share_the_random_numbers_of_the_task():
 
 
 def test_agents_do_not_disturb_each_other():
-    source = Generated(turns=Fixed(2))
-    alone = simulate(plan(source=source, population=Population(agents=2, gap=Fixed(10**6 * SECOND))))
-    together = simulate(plan(source=source, population=Population(agents=2, gap=Fixed(5 * SECOND))))
+    source = GeneratedTasks(turns=FixedNumber(2))
+    alone = simulate(plan(source=source, population=Population(agents=2, gap=FixedNumber(10**6 * SECOND))))
+    together = simulate(plan(source=source, population=Population(agents=2, gap=FixedNumber(5 * SECOND))))
 
     def sizes(lane: str, session: object) -> list[int]:
         return [r.prompt.tokens for r in session.requests if r.lane == lane]  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from statistics import NormalDist, median
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentsim.harness.random_draws import QUANTILES, ChosenDraw, Fixed, Uniform, _normal_quantiles, lognormal
+from agentsim.harness.random_draws import QUANTILES, ChosenDraw, FixedNumber, Uniform, _normal_quantiles, lognormal
 from agentsim.harness.random_streams import Stream
 
 FIRST_SIZES = [868, 1018, 178, 1344, 1615, 209]
@@ -58,7 +58,7 @@ def test_a_small_uniform_has_all_its_values():
 
 def test_fixed_draws_nothing():
     stream, other = Stream(1, "x"), Stream(1, "x")
-    assert Fixed(7).draw(stream) == 7
+    assert FixedNumber(7).draw(stream) == 7
     assert stream.bits() == other.bits()
 
 

@@ -32,7 +32,7 @@ from agentsim.harness.plan import (
 )
 from agentsim.harness.plan_run import Simulation, simulate
 from agentsim.harness.prompt_part import PromptPart
-from agentsim.harness.random_draws import Fixed
+from agentsim.harness.random_draws import FixedNumber
 from agentsim.rules.prices import RateCard, cost
 from tests.agentsim.harness.plans import answer, ask, plan, tool_round
 
@@ -62,7 +62,7 @@ HARNESSES = st.builds(
         method=st.sampled_from(["reuse_prefix", "separate"]),
         trigger=st.just(60_000),
         keep=st.sampled_from([0, 5_000]),
-        summary=st.just(Fixed(1_500)),
+        summary=st.just(FixedNumber(1_500)),
         model=st.sampled_from([None, "claude-haiku-4-5"]),
     ),
     clearing=st.none() | st.builds(Clearing, trigger=st.just(40_000), keep=st.integers(0, 3), at_least=st.just(5_000)),

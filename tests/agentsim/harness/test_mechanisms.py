@@ -20,7 +20,7 @@ from agentsim.harness.plan import (
 )
 from agentsim.harness.plan_run import Simulation, simulate
 from agentsim.harness.prompt_part import PromptPart
-from agentsim.harness.random_draws import Fixed
+from agentsim.harness.random_draws import FixedNumber
 from agentsim.rules.providers import rules_for
 from tests.agentsim.harness.plans import FRONT, START, answer, ask, plan, tool_round
 
@@ -52,7 +52,7 @@ def test_a_conversation_grows_by_answers_and_results():
 
 
 def test_what_is_not_read_takes_its_time():
-    slow = Service(first_token=Fixed(SECOND), uncached_rate=1_000, output_rate=100)
+    slow = Service(first_token=FixedNumber(SECOND), uncached_rate=1_000, output_rate=100)
     simulation = simulate(plan(ask(), tool_round(), answer(), service=slow))
     first, second = simulation.session.requests
     assert (first.first_token or 0) - (first.start or 0) == 9 * SECOND  # 1 s and 8,000 tokens
@@ -76,7 +76,7 @@ def test_parallel_calls_are_one_round_and_single_ones_are_many():
 
 
 def test_a_script_returns_only_what_it_selects():
-    style = CallStyle(style="script", script=Fixed(50), selected=Fixed(200))
+    style = CallStyle(style="script", script=FixedNumber(50), selected=FixedNumber(200))
     simulation = simulate(plan(ask(), tool_round(calls=3), answer(), harness=Harness(calls=style)))
     assert rows(simulation)[1] == (250, 8_000, 0)
     assert simulation.account.kept_outside == 3 * 1_000 - 200
@@ -116,7 +116,7 @@ def test_clearing_waits_until_it_is_worth_it(change: dict[str, int], clears: boo
 
 
 def test_compaction_on_the_warm_prefix():
-    rule = Compaction(method="reuse_prefix", trigger=10_000, summary=Fixed(500), instruction=40)
+    rule = Compaction(method="reuse_prefix", trigger=10_000, summary=FixedNumber(500), instruction=40)
     simulation = simulate(plan(ask(), tool_round(), tool_round(), answer(), harness=Harness(compaction=rule)))
     # 10,200 tokens are there when the third request is due: the summary request reads 9,100 of them.
     assert rows(simulation) == [(8_000, 0, 0), (1_100, 8_000, 0), (1_140, 9_100, 0), (500, FRONT, 0)]
@@ -127,7 +127,7 @@ def test_compaction_on_the_warm_prefix():
 
 
 def test_compaction_keeps_a_tail_that_begins_with_no_result():
-    rule = Compaction(method="reuse_prefix", trigger=10_000, summary=Fixed(500), keep=1_050)
+    rule = Compaction(method="reuse_prefix", trigger=10_000, summary=FixedNumber(500), keep=1_050)
     steps = (ask(), tool_round(), tool_round(), answer())
     simulation = simulate(plan(*steps, harness=Harness(compaction=rule)))
     # The last 1,050 tokens would be the last result alone; its call does not fit, so nothing is kept.
@@ -140,7 +140,7 @@ def test_compaction_keeps_a_tail_that_begins_with_no_result():
 
 
 def test_a_person_can_ask_for_a_compaction():
-    rule = Compaction(trigger=10**6, summary=Fixed(500))
+    rule = Compaction(trigger=10**6, summary=FixedNumber(500))
     steps = (ask(), answer(), Compact(), ask(10), answer())
     assert simulate(plan(*steps, harness=Harness(compaction=rule))).account.compactions[0].before == 8_110
 
@@ -276,7 +276,7 @@ def test_a_wrong_provider_is_told():
 
 
 def test_a_provider_that_keeps_every_prompt_by_itself():
-    slow = Service(first_token=Fixed(SECOND), uncached_rate=1_000, output_rate=100)
+    slow = Service(first_token=FixedNumber(SECOND), uncached_rate=1_000, output_rate=100)
     simulation = simulate(plan(ask(), tool_round(), answer(), provider="openai", model="gpt-5.1", service=slow))
     _, second = simulation.session.requests
     # 8,000 tokens seen before, counted in multiples of 128: 62 times 128 are 7,936. Nothing is billed for writing.
@@ -290,7 +290,7 @@ def test_a_provider_that_keeps_every_prompt_by_itself():
      ("sglang", "m"), ("tensorrt-llm", "m"), ("llamacpp", "m"), ("ollama", "m")],
 )  # fmt: skip
 def test_the_first_token_waits_for_what_is_not_cached_whoever_keeps_the_cache(provider, model):
-    service = Service(first_token=Fixed(SECOND), uncached_rate=1_000, output_rate=100)
+    service = Service(first_token=FixedNumber(SECOND), uncached_rate=1_000, output_rate=100)
     given = {"provider": provider, "model": model, "service": service}
     ledger = simulate(plan(ask(), tool_round(), tool_round(), answer(), **given), price=False).ledger
     assert ledger is not None

@@ -5,14 +5,14 @@ import time
 from agentsim.core.dates import SECOND
 from agentsim.harness.plan import Plan, Population
 from agentsim.harness.plan_run import simulate
-from agentsim.harness.random_draws import Fixed
-from agentsim.harness.step_sources import Generated
+from agentsim.harness.random_draws import FixedNumber
+from agentsim.harness.step_sources import GeneratedTasks
 from tests.agentsim.harness.plans import plan
 
 
 def day(agents: int, rounds: int) -> Plan:
-    source = Generated(turns=Fixed(1), rounds=Fixed(rounds - 1), result=Fixed(500))
-    return plan(source=source, population=Population(agents=agents, gap=Fixed(10 * SECOND)))
+    source = GeneratedTasks(turns=FixedNumber(1), rounds=FixedNumber(rounds - 1), result=FixedNumber(500))
+    return plan(source=source, population=Population(agents=agents, gap=FixedNumber(10 * SECOND)))
 
 
 def microseconds(made: Plan) -> float:

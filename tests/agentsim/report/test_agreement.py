@@ -9,7 +9,7 @@ import pytest
 from agentsim.report.clean import display_width
 from agentsim.report.paper import Paper
 from agentsim.report.screen.agreement_page import write_agreement
-from agentsim.trust.agreement import AgreedRow, Foreseen, LabelAgreement
+from agentsim.trust.agreement import AgreedRow, ForeseenReads, LabelAgreement
 
 EMPTY = LabelAgreement(labelled=0, matrix=(), rows=(), exact=0, compatible=0, contradicted=0)
 
@@ -82,7 +82,7 @@ def test_nothing_to_compare() -> None:
 
 
 def test_reads_that_were_foreseen_fit_into_eighty_columns() -> None:
-    seen = Foreseen(requests=1711, logged=1588, unlogged=40, losses=33, others=50)
+    seen = ForeseenReads(requests=1711, logged=1588, unlogged=40, losses=33, others=50)
     lines = page(msgspec.structs.replace(agreement(), foreseen=seen), 80).splitlines()
     assert max(map(display_width, lines)) <= 80
     assert any("1,588   92.81 %" in line for line in lines)

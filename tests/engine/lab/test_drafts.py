@@ -7,7 +7,7 @@ import torch
 
 from agentsim.engine.decoder import Decoder
 from agentsim.engine.lab.drafts import ModelDraft, NGramDraft, ngram_proposal, truncated
-from agentsim.engine.lab.rollback import Verified, round_on_pages, undone, verify, ways_back, where_things_stand
+from agentsim.engine.lab.rollback import VerifiedDraft, round_on_pages, undone, verify, ways_back, where_things_stand
 from agentsim.engine.lab.speculation import CANDIDATES, generate
 from agentsim.engine.lab.writer import PageWriter, room
 from agentsim.engine.weights.tiny import tiny_weights
@@ -41,7 +41,7 @@ def test_ngrams(tokens: list[int], proposal: list[int]) -> None:
 def test_where_things_stand_follows_from_what_was_accepted(
     accepted: int, places: str, committed: str, kept: str, unused: str
 ) -> None:
-    done = Verified(accepted, added=1, predictions=5, committed=10 + accepted, computed=13, kept=9 + accepted)
+    done = VerifiedDraft(accepted, added=1, predictions=5, committed=10 + accepted, computed=13, kept=9 + accepted)
     table = where_things_stand(done, "ABCD", "X")
     assert table.columns == ("position", "1–9", *places.split())
     rows = [" ".join("-" if cell is None else str(cell) for cell in row[2:]) for row in table.rows]

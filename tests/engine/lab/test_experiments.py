@@ -16,7 +16,7 @@ from agentsim.engine.lab.experiment import (
     LabSettings,
     LinePlot,
     MeasuredFigure,
-    Published,
+    PublishedFigure,
     ResultTable,
     agreement,
 )
@@ -105,17 +105,17 @@ def test_an_unknown_name_is_refused() -> None:
 @pytest.mark.parametrize(
     ("measured", "published", "verdict"),
     [
-        (32, Published(32), FigureAgreement.SAME),
-        (31, Published(32), FigureAgreement.DIFFERS),
-        (0.7236, Published(0.724, Holds.CLOSELY, 0.0005), FigureAgreement.SAME),
-        (0.7234, Published(0.724, Holds.CLOSELY, 0.0005), FigureAgreement.DIFFERS),
-        (9e-16, Published(1e-15, Holds.AT_MOST), FigureAgreement.SAME),
-        (2e-15, Published(1e-15, Holds.AT_MOST), FigureAgreement.DIFFERS),
-        (None, Published(1.0, Holds.CLOSELY, 1.0), FigureAgreement.DIFFERS),
-        (float("nan"), Published(1.0, Holds.AT_MOST), FigureAgreement.DIFFERS),
-        (5, Published(95, Holds.MACHINE), FigureAgreement.MACHINE),
+        (32, PublishedFigure(32), FigureAgreement.SAME),
+        (31, PublishedFigure(32), FigureAgreement.DIFFERS),
+        (0.7236, PublishedFigure(0.724, Holds.CLOSELY, 0.0005), FigureAgreement.SAME),
+        (0.7234, PublishedFigure(0.724, Holds.CLOSELY, 0.0005), FigureAgreement.DIFFERS),
+        (9e-16, PublishedFigure(1e-15, Holds.AT_MOST), FigureAgreement.SAME),
+        (2e-15, PublishedFigure(1e-15, Holds.AT_MOST), FigureAgreement.DIFFERS),
+        (None, PublishedFigure(1.0, Holds.CLOSELY, 1.0), FigureAgreement.DIFFERS),
+        (float("nan"), PublishedFigure(1.0, Holds.AT_MOST), FigureAgreement.DIFFERS),
+        (5, PublishedFigure(95, Holds.MACHINE), FigureAgreement.MACHINE),
         (5, None, FigureAgreement.UNPUBLISHED),
     ],
 )
-def test_comparisons(measured: float | None, published: Published | None, verdict: FigureAgreement) -> None:
+def test_comparisons(measured: float | None, published: PublishedFigure | None, verdict: FigureAgreement) -> None:
     assert agreement(measured, published) is verdict

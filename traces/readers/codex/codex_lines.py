@@ -38,7 +38,7 @@ class SubagentSource(msgspec.Struct, gc=False):
     thread_spawn: Spawn | None = None
 
 
-class Started(msgspec.Struct, gc=False):
+class ThreadSource(msgspec.Struct, gc=False):
     """``source`` where it is an object."""
 
     subagent: SubagentSource | str | None = None
@@ -55,7 +55,7 @@ class Meta(msgspec.Struct, gc=False):
     forked_from_id: str | None = None
     parent_thread_id: str | None = None
     subagent_history_start_ordinal: int | None = None
-    source: Started | str | None = None
+    source: ThreadSource | str | None = None
 
 
 class ModeSettings(msgspec.Struct, gc=False):

@@ -19,8 +19,8 @@ from agentsim.traces.readers.codex.codex_lines import (
     Counters,
     Payload,
     Spawn,
-    Started,
     SubagentSource,
+    ThreadSource,
     compacted_lines,
     infos,
     lines,
@@ -167,7 +167,7 @@ class _Scan:
             rollout.created = nanoseconds(meta.timestamp or line.timestamp)
             rollout.originator = meta.originator
             rollout.history = meta.subagent_history_start_ordinal or 0
-            if isinstance(meta.source, Started):
+            if isinstance(meta.source, ThreadSource):
                 source = meta.source.subagent
                 spawn = source.thread_spawn if isinstance(source, SubagentSource) else None
                 rollout.spawn = spawn or (Spawn() if source is not None else None)

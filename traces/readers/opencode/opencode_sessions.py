@@ -27,7 +27,7 @@ from agentsim.traces.session_assembly import MAIN, Assembly, build_all, stem
 MILLISECOND = 10**6
 
 
-class _Stored:
+class _StoredSession:
     """One session as one file holds it."""
 
     def __init__(self, path: str, about: About, found: list[OpenCodeMessage], tally: Tally) -> None:
@@ -45,7 +45,7 @@ class _Stored:
 
 def sessions_of(paths: Sequence[str], problems: list[Problem] | None) -> list[Session]:
     """The sessions that these files hold."""
-    stored: dict[str, list[_Stored]] = {}
+    stored: dict[str, list[_StoredSession]] = {}
     for path in paths:
         try:
             for found in _read(path):
@@ -72,13 +72,13 @@ def sessions_of(paths: Sequence[str], problems: list[Problem] | None) -> list[Se
     return build_all(built.values(), "answer with its tokens", problems)
 
 
-def _read(path: str) -> list[_Stored]:
+def _read(path: str) -> list[_StoredSession]:
     with open(path, "rb") as file:
         is_database = file.read(len(SQLITE)) == SQLITE
     if is_database:
         from agentsim.traces.readers.opencode.opencode_database import sessions_in
 
-        return [_Stored(path, about, found, tally) for about, found, tally in sessions_in(path)]
+        return [_StoredSession(path, about, found, tally) for about, found, tally in sessions_in(path)]
     data = document_bytes(path)
     export = parse_document(data, path, exports)
     found: list[OpenCodeMessage] = []
@@ -94,8 +94,8 @@ def _read(path: str) -> list[_Stored]:
         found.append(message)
     if not export.messages and export.info.id is None:
         info = parse_document(data, path, infos)
-        return [_Stored(path, About(id=info.sessionID), [OpenCodeMessage(info, [], 1)], tally)]
-    return [_Stored(path, export.info, found, tally)]
+        return [_StoredSession(path, About(id=info.sessionID), [OpenCodeMessage(info, [], 1)], tally)]
+    return [_StoredSession(path, export.info, found, tally)]
 
 
 def _root(id: str, parents: dict[str | None, str | None]) -> str:
@@ -113,7 +113,7 @@ def _merge(into: Tally, other: Tally) -> None:
         into.skipped[reason] = into.skipped.get(reason, 0) + count
 
 
-def _put(group: list[_Stored], assembly: Assembly, seen: set[tuple[object, ...]]) -> None:
+def _put(group: list[_StoredSession], assembly: Assembly, seen: set[tuple[object, ...]]) -> None:
     about = group[0].about
     lane = MAIN
     if about.id != assembly.id:
@@ -136,7 +136,9 @@ def _put(group: list[_Stored], assembly: Assembly, seen: set[tuple[object, ...]]
             _take(message, one, assembly, lane, seen)
 
 
-def _take(message: OpenCodeMessage, one: _Stored, assembly: Assembly, lane: str, seen: set[tuple[object, ...]]) -> None:
+def _take(
+    message: OpenCodeMessage, one: _StoredSession, assembly: Assembly, lane: str, seen: set[tuple[object, ...]]
+) -> None:
     info, tally = message.info, assembly.tally
     created = _time(info.time and info.time.created)
     if info.role == "user":

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import UnsupportedOperation
 
 import click
 
@@ -250,6 +251,7 @@ def program(ctx: click.Context) -> ExitCode | None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code. No exception leaves it, unless AGENTSIM_TRACEBACK asks for it."""
+    _have_streams()
     _survive_any_text()
     try:
         return _run(arguments)
@@ -257,6 +259,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (head, less) has seen enough. Python must not find that out again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
+    except UnsupportedOperation:
+        return _complain(Failure("standard output is closed", remedy="open it, or name a file", code=ExitCode.USAGE))
     except OSError as error:
         if error.errno not in _FULL:
             return _defect(error)
@@ -316,6 +320,14 @@ def _complain(failure: Failure) -> int:
 
     complain(failure)
     return failure.code
+
+
+def _have_streams() -> None:
+    """Python starts without a stream that is closed. Writing to what takes its place says so, and is no defect."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - as long as the program runs
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _survive_any_text() -> None:

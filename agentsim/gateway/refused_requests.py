@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from agentsim.core.key_shapes import without_keys
 from agentsim.gateway.refusal import Refusal
-from agentsim.gateway.secret_removal import without_keys
 
 RefusedKind = Literal["refused", "injected", "hung up"]
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -236,6 +237,18 @@ def test_completion_offers_files_and_codes() -> None:
     assert done.stdout.split() == ["file,tra"]
     done = run(_AGENTSIM_COMPLETE="bash_complete", COMP_WORDS="agentsim explain as50", COMP_CWORD="2")
     assert done.stdout.split() == ["plain,AS501", "plain,AS502", "plain,AS503", "plain,AS504"]
+
+
+@pytest.mark.parametrize("command", [["summary"], ["replay", "--json"], ["trace", "convert", "-"]], ids=" ".join)
+def test_a_closed_standard_output_is_said_and_no_defect(command: list[str]) -> None:
+    sample = "traces/samples/claude-code.jsonl"
+    words = [*command[:2], sample, *command[2:]]
+    line = f"{shlex.join([sys.executable, '-m', 'agentsim', *words])} >&-"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == ExitCode.USAGE
+    assert done.stderr.splitlines() == ["agentsim: error: standard output is closed; open it, or name a file"]
+    silent = subprocess.run(["sh", "-c", f"{line} 2>&-"], capture_output=True, cwd=ROOT, check=False)
+    assert silent.returncode == ExitCode.USAGE
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")

@@ -75,3 +75,28 @@ def test_a_place_that_cannot_be_written(log: Path, tmp_path: Path, capsys: pytes
 def test_the_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == ExitCode.OK
     assert "$schema" in json.loads(capsys.readouterr().out)
+
+
+KEYS = (
+    "sk-ant-api03-" + "A1b2C3d4" * 11 + "-AAAA",
+    "ghp_" + "a1B2c3D4e5" * 3 + "F6g7h8",
+    "AKIA" + "IOSFODNN7EXAMPLE",
+    "AIza" + "Sy" + "A1b2C3d4E5" * 3 + "f6g",
+    "xoxb-" + "1234567890-abcdefghij",
+)
+
+
+def test_no_key_leaves_the_log_with_the_words(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    said = " and ".join(KEYS)
+    message = {"role": "user", "content": [{"type": "text", "text": f"Use {said}, please."}]}
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "system": f"Key: {KEYS[0]}", "messages": [message]}
+    answer = {"id": "m", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": []}
+    answer["usage"] = {"input_tokens": 90, "output_tokens": 3}
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps({"start": 1, "end": 2, "request": body, "response": answer}) + "\n")
+    assert main(["trace", "convert", str(log), str(tmp_path / "out.jsonl")]) == 0
+    assert main(["trace", "convert", str(log), "-"]) == 0
+    for data in ((tmp_path / "out.jsonl").read_bytes(), capsysbinary.readouterr().out):
+        assert b"please." in data, "the words stay"
+        assert data.count(b"[removed]") == len(KEYS) + 1
+        assert not [key for key in KEYS if key.encode() in data]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agentsim.cli import main
-from agentsim.gateway.secret_removal import without_keys
+from agentsim.core.key_shapes import without_keys
 from agentsim.gateway.serve.child_process import emulated_environment
 from agentsim.gateway.trace_writing import TraceFile, TraceTaken
 from tests.agentsim.gateway.serving import serving

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from agentsim.core.key_shapes import REMOVED
 from agentsim.diagnose import diagnose
 from agentsim.gateway import trace_writing
-from agentsim.gateway.secret_removal import REMOVED, Secrets
+from agentsim.gateway.secret_removal import Secrets
 from agentsim.traces.readers.agentsim1 import read_sessions
 from agentsim.traces.readers.agentsim1.trace_wire import ROWS
 from tests.agentsim.gateway.serving import BASH, MODEL, WORDS, Served, serving

@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from agentsim.core.key_shapes import without_keys
 from agentsim.core.prompt import Block, Prompt
 from agentsim.core.session import Accounting, Event, Problem, ProviderDiagnosis, Request, Session, Usage
 from agentsim.traces.readers.agentsim1.fingerprints import is_keyed
@@ -34,18 +35,24 @@ def write(
 ) -> None:
     """Write sessions one after the other to a new file, or to a binary stream. ``text=False`` leaves out all content.
 
+    Whatever looks like a key of a provider or a service is taken out of the content.
+
     A file is made readable for its owner only, because content is private. Raises OSError when it cannot be written.
     """
     if isinstance(sessions, Session):
         sessions = (sessions,)
     if not isinstance(target, (str, os.PathLike)):
         for session in sessions:
-            target.writelines(lines(session, text=text))
+            target.writelines(_safe(session, text))
         return
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
     with open(descriptor, "wb") as file:
         for session in sessions:
-            file.writelines(lines(session, text=text))
+            file.writelines(_safe(session, text))
+
+
+def _safe(session: Session, text: bool) -> Iterator[bytes]:
+    return map(without_keys, lines(session, text=True)) if text else lines(session, text=False)
 
 
 def lines(session: Session, *, text: bool = True) -> Iterator[bytes]:

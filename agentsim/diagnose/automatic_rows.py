@@ -81,6 +81,7 @@ def judge_automatic(
         cause=found.cause,
         evidence=found.evidence,
         alternatives=tuple(code for code in dict.fromkeys(found.alternatives) if code != found.cause),
+        place=row.change[1] if row.change is not None and row.change[0] == found.cause else None,
         expected=expected,
         predicted=predicted,
         prediction="wrong",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from agentsim.bodies.serving_provider import is_vendor, provider_of_model
+from agentsim.core.prompt import Prompt
 from agentsim.core.session import Event, Request, Session, Usage
 from agentsim.diagnose.lifetime_clock import OBSERVED_CLOCK, idle_seconds
+from agentsim.diagnose.prompt_diff import cause_of, first_difference
 from agentsim.diagnose.read_steps import steps_of
 from agentsim.diagnose.row_facts import FIVE_MINUTES, LOOKBACK, ONE_HOUR, RowFacts
 from agentsim.rules.providers import has_own_rules, rules_for
@@ -17,6 +19,7 @@ def facts_of(session: Session) -> list[RowFacts]:
         if event.before is not None:
             events.setdefault(event.before, []).append(event)
     by_id: dict[str, RowFacts] = {}
+    prompts: dict[str, Prompt] = {}
     head_tokens: int | None = None
     rows: list[RowFacts] = []
     automatic: dict[str, dict[str, list[RowFacts]]] = {}
@@ -35,6 +38,9 @@ def facts_of(session: Session) -> list[RowFacts]:
         if head_tokens is None and ("tools" in sizes or "system" in sizes):
             head_tokens = sizes.get("tools", 0) + sizes.get("system", 0)
         row.head_tokens = head_tokens
+        if session.completeness == "messages" and request.prompt is not None:
+            _compare(row, request, prompts.get(request.parent or ""))
+            prompts[request.id] = request.prompt
         row.lookback = own_lookback(request.provider, request.model, request.start)
         by_id[request.id] = row
         rows.append(row)
@@ -48,6 +54,23 @@ def facts_of(session: Session) -> list[RowFacts]:
             for row in alike:
                 row.steps = steps
     return rows
+
+
+def _compare(row: RowFacts, request: Request, old: Prompt | None) -> None:
+    """What the messages of two prompts show, where a log holds them without tools and system text."""
+    new = request.prompt
+    if old is None or new is None:
+        return
+    place = first_difference(old, new)
+    if place is not None and place.change != "shape":
+        row.change = (cause_of(place, old, new), place)
+        return
+    row.grown = True
+    if row.appended is None:
+        row.appended = sum(new[at].kind not in _THINKING for at in range(len(old), len(new)))
+
+
+_THINKING = ("thinking", "redacted_thinking")
 
 
 def _prove_hours(rows: list[RowFacts], lanes: list[str]) -> None:

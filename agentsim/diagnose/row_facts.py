@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from agentsim.core.session import EventKind, ProviderDiagnosis
+from agentsim.core.verdict import Divergence
 
 FIVE_MINUTES = 300
 ONE_HOUR = 3600
@@ -44,7 +45,8 @@ class RowFacts:
     is True for a cache that finds prefixes by itself and reports no writes, in ``steps``. ``fixed_lifetime`` is False
     where the provider publishes none. ``host`` is which server answered, ``account`` under whose key, where the log
     names them. ``image`` is True where the conversation holds one. ``notes`` are the details of ``events``, by
-    kind.
+    kind. ``change`` is the code of the difference that the log shows between its messages and its parent's, with the
+    place; ``grown`` is True where it shows them to have grown at their end alone.
     """
 
     __slots__ = (
@@ -52,6 +54,7 @@ class RowFacts:
         "appended",
         "automatic",
         "calls",
+        "change",
         "diagnosis",
         "effort",
         "end",
@@ -59,6 +62,7 @@ class RowFacts:
         "first_token",
         "fixed_lifetime",
         "fresh",
+        "grown",
         "harness",
         "head_tokens",
         "host",
@@ -128,6 +132,8 @@ class RowFacts:
         self.fixed_lifetime = True
         self.steps = ReadSteps(1)
         self.image = False
+        self.change: tuple[str, Divergence] | None = None
+        self.grown = False
 
 
 class LaneMemory:

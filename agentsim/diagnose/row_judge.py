@@ -288,6 +288,7 @@ def _miss(
         cause=found.cause,
         evidence=found.evidence,
         alternatives=tuple(code for code in dict.fromkeys(found.alternatives) if code != found.cause),
+        place=row.change[1] if row.change is not None and row.change[0] == found.cause else None,
         expected=min(parent.warm, row.total),
         predicted=floor if foreseen else parent.warm,
         prediction=prediction,

@@ -26,9 +26,24 @@ def on_prefix(case: RowCase) -> Iterator[Hypothesis]:
         yield Hypothesis("AS122", "sufficient", sentence, weight=190)
     if case.equal:
         return
+    yield from _seen(case)
     yield from _announced(case)
     yield from _shrunk(case)
     yield from _reached(case)
+
+
+def _seen(case: RowCase) -> Iterator[Hypothesis]:
+    """What the log shows to differ in the messages of the two prompts."""
+    if case.row.change is None:
+        return
+    code, place = case.row.change
+    sentence = f"{place.address or 'The messages'} differs from what was sent before"
+    if case.reach.place in ("nothing", "front") and not case.row.automatic:
+        yield Hypothesis(code, "open", f"{sentence}, which alone would leave tools and system.", weight=60)
+    elif case.reach.place == "nothing":
+        yield Hypothesis(code, "open", f"{sentence}, and not even what stands in front of it was read.", weight=60)
+    else:
+        yield Hypothesis(code, "sufficient", f"{sentence}.", weight=142)
 
 
 def _announced(case: RowCase) -> Iterator[Hypothesis]:
@@ -62,7 +77,7 @@ def _shrunk(case: RowCase) -> Iterator[Hypothesis]:
     slack = 0
     if row.automatic:
         slack = _TURN_END if "prompt_submitted" in row.events else row.step + TURN
-    if row.total >= parent.warm or case.shrunk <= slack:
+    if row.total >= parent.warm or case.shrunk <= slack or row.change is not None:
         return
     sentence = f"The prompt shrank by {case.shrunk:,} tokens with no mark in the log."
     if case.reach.place == "nothing":
@@ -104,6 +119,9 @@ def _reached(case: RowCase) -> Iterator[Hypothesis]:
         yield Hypothesis("AS190", "likely", None, _BEHIND, weight=60)
         yield from _open((("AS130", 36), ("AS112", 35), ("AS105", 18)))
     else:
+        if case.row.grown:
+            yield Hypothesis("AS130", "open", weight=22)
+            return
         what = "the first message" if place in ("head", "inside") else "the conversation"
         told = f"What changed stands in {what} or behind it." if place == "head" else None
         check = f"What changed in {what}: record full bodies to see it."

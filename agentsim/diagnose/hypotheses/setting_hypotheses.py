@@ -24,7 +24,7 @@ def on_settings(case: RowCase) -> Iterator[Hypothesis]:
 _HIDDEN = (
     ("AS402", ("thinking",), 14),
     ("AS401", ("tool_choice",), 13),
-    ("AS407", ("betas", "verbosity", "service_tier", "text_format"), 12),
+    ("AS407", ("citations", "betas", "verbosity", "service_tier", "text_format"), 12),
 )
 """Settings that no row shows, by the code of their change."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentsim.core.dates import SECOND
+from agentsim.core.prompt import Block, Prompt
 from agentsim.core.session import Lane, Request, Session, Usage
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose import diagnose, judge_rows
@@ -26,7 +27,7 @@ def rows(*specs: Mapping[str, object], completeness: str = "usage", provider: st
         values = dict(spec)
         t, took = values.pop("t", None), values.pop("took", 5)
         start = None if t is None else int(float(t) * SECOND)  # type: ignore[arg-type]
-        counters = ("fresh", "read", "write_short", "write_long", "output")
+        counters = ("fresh", "read", "write_short", "write_long", "write_other", "output")
         usage = {name: values.pop(name) for name in counters if name in values}
         fields = {
             "id": f"r{index + 1}",
@@ -374,3 +375,69 @@ def test_the_lifetimes_of_rows_are_those_of_their_provider(written, idle, cause)
         requests=(first, second),
     )
     assert judge_rows(session)[1].cause == cause
+
+
+def talk(*texts: str) -> Prompt:
+    """The messages of a prompt whose tools and system text nobody logged."""
+    return Prompt.of(
+        Block(
+            section="messages",
+            kind="text",
+            digest=text.encode().ljust(16, b"."),
+            role="user",
+            tokens=1_000,
+            message=number,
+            part=0,
+            text=text,
+        )
+        for number, text in enumerate(texts)
+    )
+
+
+@pytest.mark.parametrize(
+    ("later", "read", "cause", "evidence"),
+    [
+        (("one", "TWO", "three", "four"), 9_000, "AS120", "implied"),
+        (("one", "TWO", "three", "four"), 0, "AS902", "unexplained"),  # it alone would leave tools and system
+        (("one", "two", "three", "four"), 9_000, "AS901", "unexplained"),  # nothing of it is in the log
+    ],
+)
+def test_messages_that_the_log_holds_are_compared(later: tuple[str, ...], read: int, cause: str, evidence: str) -> None:
+    found = verdicts(
+        {"t": 0, "read": 0, "write_short": 12_000, "prompt": talk("one", "two")},
+        {"t": 20, "read": 12_000, "write_short": 1_000, "prompt": talk("one", "two", "three")},
+        {"t": 40, "read": read, "write_short": 14_000 - read, "prompt": talk(*later)},
+        completeness="messages",
+    )[2]
+    assert (found.kind, found.cause, found.evidence) == ("miss", cause, evidence)
+    assert (found.place is not None and found.place.address == "messages[1].content[0]") is (cause == "AS120")
+    if read == 0:
+        assert "AS120" in found.alternatives
+        assert "would leave tools and system" in said(found)
+
+
+def test_a_read_after_more_than_five_minutes_proves_an_hour() -> None:
+    """Where a log does not tell for how long was written: 400 s after a read at 400 s nothing had expired."""
+    rows_ = [
+        {"t": 0, "read": 0, "write_other": 20_000},
+        {"t": 400, "read": 20_000, "write_other": 500},
+        {"t": 800, "read": 0, "write_other": 21_000},
+    ]
+    assert "AS201" not in (verdicts(*rows_)[2].cause, *verdicts(*rows_)[2].alternatives)
+    alone = verdicts(rows_[0], {**rows_[2], "t": 400})[1]
+    assert (alone.cause, alone.evidence) == ("AS201", "likely")
+
+
+@pytest.mark.parametrize(
+    ("fields", "cause"),
+    [
+        ({"write_short": 0, "read": 0, "fresh": 21_000}, "AS305"),
+        ({"write_short": 0, "read": 9_000, "fresh": 12_000}, "AS302"),
+        ({"write_short": 21_000, "read": 0, "speed": "fast"}, "AS406"),
+        ({"write_short": 21_000, "read": 0, "account": "two"}, "AS503"),
+    ],
+)
+def test_what_a_row_itself_shows(fields: Mapping[str, object], cause: str) -> None:
+    before = {"t": 0, "read": 0, "write_short": 20_000, "speed": "standard", "account": "one"}
+    verdict = verdicts(before, {"t": 20, "speed": "standard", "account": "one", **fields})[1]
+    assert (verdict.kind, verdict.cause, verdict.evidence) == ("miss", cause, "implied")

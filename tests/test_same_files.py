@@ -44,6 +44,7 @@ def mixed(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "below" / "packed.jsonl.zst").write_bytes(zstandard.ZstdCompressor().compress(pi.read_bytes()))
     (root / "packed.jsonl.gz").write_bytes(gzip.compress(codex.read_bytes().replace(b"-", b"-", 1)))
     (root / "package.json").write_text('{"name": "no log"}')
+    (root / "index.jsonl").write_text('{"file": "a.request.json"}\n')
     (root / "notes.yaml").write_text("no: log\n")
     return root
 
@@ -73,7 +74,7 @@ def test_summary_by_group(mixed: Path) -> None:
 def test_check_and_its_quiet_files(mixed: Path) -> None:
     problems: list[Problem] = []
     assert {one.session.id for one in read_recordings([str(mixed)], problems)} >= sessions_of(mixed)
-    assert not [one for one in problems if one.file.endswith(("package.json", "notes.yaml"))]
+    assert not [one for one in problems if one.file.endswith(("package.json", "notes.yaml", "index.jsonl"))]
 
 
 def test_the_app(mixed: Path) -> None:

@@ -19,7 +19,7 @@ import msgspec
 from agentsim.core.session import Problem, Session
 from agentsim.traces.hostile_records import ReadProblems, TraceError
 from agentsim.traces.log_lines import BOM, open_log
-from agentsim.traces.log_walk import LOG_ENDS, QUIET_ENDS, FoundFile, find
+from agentsim.traces.log_walk import LOG_ENDS, QUIET_ENDS, QUIET_NAMES, FoundFile, find
 
 HEAD_BYTES = 64 * 1024
 """How much of a file is looked at to tell its format, where its first record is no longer."""
@@ -245,7 +245,8 @@ def told_format(file: FoundFile, problems: list[Problem]) -> LogFormat | None:
             return format
         problems += brought_formats()[1]
         reason = "of no known format; expected JSON lines of an agent's log" if head.strip() else "an empty file"
-    if not file.named and not file.path.endswith(LOG_ENDS) and file.path.endswith(QUIET_ENDS):
+    quiet = file.path.endswith(QUIET_ENDS) and not file.path.endswith(LOG_ENDS)
+    if not file.named and (quiet or os.path.basename(file.path) in QUIET_NAMES):
         return None
     problems.append(Problem(file=file.path, line=0, reason=reason, remedy=remedy))
     return None

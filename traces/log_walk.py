@@ -25,6 +25,9 @@ known format."""
 NO_LOGS = frozenset({"journal.jsonl"})
 """Names of files that harnesses keep among their logs for themselves."""
 
+QUIET_NAMES = frozenset({"index.jsonl"})
+"""Names that harnesses give to lists of files beside their logs: as quiet as :data:`QUIET_ENDS`."""
+
 MAX_DEPTH = 64
 
 

@@ -282,9 +282,10 @@ class _Accountant:
         """A tool is called: what its definition cost until the first time is what deferring it would have left out."""
         if name in self.needed:
             return
-        lane.stack.settle()
         self.needed[name] = sum(
-            piece.cost for piece in lane.pieces if piece.addition.kind == "tools" and piece.addition.name == name
+            lane.stack.cost_of(piece)
+            for piece in lane.pieces
+            if piece.addition.kind == "tools" and piece.addition.name == name
         )
 
     def _head(self, lane: _Lane) -> int:
@@ -349,8 +350,7 @@ class _Accountant:
     def _close(self, lane: _Lane) -> None:
         turn = lane.turn
         if turn is not None and turn.requests:
-            lane.stack.settle()
-            turn.cost_then = [piece.cost for piece in turn.pieces]
+            turn.cost_then = [lane.stack.cost_of(piece) for piece in turn.pieces]
             self.turns.append(turn)
         lane.turn = None
 

@@ -15,7 +15,7 @@ from agentsim.core.additions import Addition
 class ContextPiece:
     """A piece of the context, and what it has cost so far in picodollars. ``first`` and ``last`` are row numbers."""
 
-    __slots__ = ("addition", "again", "fresh", "in_use", "last", "read", "reads", "rows", "since", "tokens", "written")
+    __slots__ = ("addition", "again", "fresh", "last", "place", "read", "reads", "rows", "since", "tokens", "written")
 
     def __init__(self, addition: Addition, since: int) -> None:
         self.addition = addition
@@ -24,7 +24,12 @@ class ContextPiece:
         self.tokens = 0
         self.rows = self.reads = self.again = 0
         self.read = self.written = self.fresh = 0
-        self.in_use = False
+        self.place: _Place | None = None  # where it stands now
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a stack holds it."""
+        return self.place is not None
 
     @property
     def cost(self) -> int:
@@ -81,7 +86,7 @@ class LaneStack:
         gone = self.places[length:]
         for place in gone:
             self._settle(place)
-            place.piece.in_use = False
+            place.piece.place = None
         del self.places[length:]
         del self._ends[length:]
         return [(place.piece, place.tokens) for place in gone]
@@ -112,6 +117,11 @@ class LaneStack:
             start = place.end
         return row.between(self.tokens, max(row.total, self.tokens))
 
+    def cost_of(self, piece: Carried) -> int:
+        """What a piece cost so far, whether or not it was settled."""
+        place = piece.place
+        return piece.cost if place is None else piece.cost + place.tokens * (self._cost - place.entry_cost)
+
     def settle(self) -> None:
         """Take into each piece what it cost so far."""
         for place in self.places:
@@ -119,7 +129,7 @@ class LaneStack:
 
     def _enter(self, place: _Place) -> None:
         place.entry_cost, place.entry_rows = self._cost, self._rows
-        place.piece.in_use = True
+        place.piece.place = place
         self.places.append(place)
         self._ends.append(place.end)
 

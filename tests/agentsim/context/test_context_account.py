@@ -245,3 +245,23 @@ def test_json_and_page_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixtur
     from decimal import Decimal
 
     assert sum(Decimal(group["cost"]) for group in one["groups"]) + Decimal(one["output"]) == Decimal(one["bill"])
+
+
+def test_a_row_costs_what_it_adds_and_not_what_was_there() -> None:
+    """3,000 turns of a growing conversation: minutes, were the whole stack looked at in each."""
+    import time
+
+    from agentsim.core.session import Event
+
+    requests, growths, events = [], {}, []
+    for number in range(1, 3001):
+        usage = Usage(read=60 * (number - 1), write_short=60, output=10)
+        requests.append(request(number, usage, number - 1 or None))
+        growths[f"r{number}"] = SinceParent(
+            additions=(piece("text", 10, replied=True), piece("result", 50, name="Bash"))
+        )
+        events.append(Event(kind="prompt_submitted", time=None, lane="main", before=f"r{number}"))
+    began = time.process_time()
+    found = accounted(msgspec.structs.replace(session(*requests), events=tuple(events)), growths)
+    assert time.process_time() - began < 5
+    assert len(found.turns) == 3000

@@ -117,7 +117,7 @@ class LaneStack:
             start = place.end
         return row.between(self.tokens, max(row.total, self.tokens))
 
-    def cost_of(self, piece: Carried) -> int:
+    def cost_of(self, piece: ContextPiece) -> int:
         """What a piece cost so far, whether or not it was settled."""
         place = piece.place
         return piece.cost if place is None else piece.cost + place.tokens * (self._cost - place.entry_cost)

@@ -206,7 +206,7 @@ class _Trial:
             changed=sum(each.session is not None for each in lived),
             saving=saving,
             saving_equivalents=equivalents,
-            interval=None if saving is None else interval_of(lived, saving),
+            interval=None if saving is None else interval_of(lived, saving, [policy]),
         )
 
     def run(self, policies: Sequence[Policy]) -> SimulatedSums:

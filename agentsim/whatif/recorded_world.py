@@ -23,6 +23,7 @@ import msgspec
 from agentsim.cache import CacheBackend
 from agentsim.cache.routed_backend import RoutedProvider
 from agentsim.cache.simulate import Price, arrivals_of, row_of
+from agentsim.core.dates import SECOND
 from agentsim.core.garbage_collection import without_collection
 from agentsim.core.prompt import Breakpoint, Prompt
 from agentsim.core.session import Request, Row, Session
@@ -104,6 +105,7 @@ def live(
     now_sent: dict[str, Request] = {}
     used: dict[tuple[str, bytes], int] = {}
     last: dict[str, int] = {}
+    last_of: dict[str, str] = {}
     lane: str | None = None
     first = True
     pauses = 0 if unknown.losses is None else pauses_of(session)
@@ -115,7 +117,7 @@ def live(
                     length = _length_now(fact, request, now_sent, recorded)
                     if (
                         length
-                        and _holds(fact, now_sent, now)
+                        and _holds(fact, now_sent, now, now_sent.get(last_of.get(request.lane, "")))
                         and not (first and unknown.begun_short and _asks_for_less(request, recorded))
                     ):
                         _bring_about(fact, max(length, 0), request, now, backend, now_sent.get(fact.source or ""))
@@ -126,7 +128,7 @@ def live(
                 idle = now - last.get(request.lane, now)
                 if request.id not in world.survived and is_dropped(unknown.losses, request, idle, pauses):
                     backend.evict(request, prompt.section_end("system"), now)
-                last[request.lane] = now
+                last[request.lane], last_of[request.lane] = now, request.id
                 now_sent[request.id] = request
                 first = False
             row = row_of(request, backend.serve(request, now), pricing)
@@ -161,6 +163,7 @@ def _seen(
     if abs(prompt.tokens_until(length) - read) >= abs(predicted - read):
         return ()  # no end of a block is nearer: sizes of blocks are estimates where a log does not tell them
     facts: list[Fact] = []
+    expired = parent is not None and parent.start is not None and now - parent.start > _longest_life(parent) * SECOND
     source = written.get((request.model, prompt.chain(length))) if length else None
     if source is None and not prompt.breakpoints and parent is not None and parent.prompt is not None:
         # Where every prompt is kept, whatever the one before began with had been written.
@@ -176,6 +179,7 @@ def _seen(
             predicted=predicted,
             source=source,
             lifetime=lives.get(source or "", _SHORT),
+            expired=expired and kind == "lost",
         )
 
     if predicted > read:
@@ -247,17 +251,21 @@ def _would_read(backend: CacheBackend, request: Request, now: int) -> int:
     return backend.look_up(request, now).read or 0
 
 
-def _holds(fact: Fact, sent: Mapping[str, Request], now: int) -> bool:
+def _holds(fact: Fact, sent: Mapping[str, Request], now: int, before: Request | None) -> bool:
     """Whether a fact holds under a policy: what was kept is not, where a shorter lifetime was asked for that is over.
 
-    What was written so shortly before that no lifetime can have ended was there for another reason.
+    What was written so shortly before that no lifetime can have ended was there for another reason. What was lost
+    because its lifetime had ended is there where the one ``before`` in its lane asked for a longer one, or came later.
     """
+    if fact.expired:
+        used = None if before is None else before.start
+        return before is None or used is None or now - used > _longest_life(before) * SECOND
     source = sent.get(fact.source or "") if fact.kind == "kept" else None
     if source is None:
         return True
     life = _longest_life(source)
     written = source.start if source.start is not None else now
-    return life >= fact.lifetime or now - written <= life * 10**9
+    return life >= fact.lifetime or now - written <= life * SECOND
 
 
 def _length_now(

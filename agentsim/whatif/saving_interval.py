@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from agentsim.core.session import Request, Session
-from agentsim.whatif.policy_simulation import Case, SimulatedSums, add_up, simulate
+from agentsim.whatif.policies import Policy
+from agentsim.whatif.policy_simulation import Case, SimulatedSums, add_up, simulate, under
 from agentsim.whatif.unknown_facts import WORLDS, is_certain
 
 _SLACK = 400
@@ -35,10 +36,15 @@ class LivedCase(NamedTuple):
     sums: SimulatedSums
 
 
-def interval_of(lived: Iterable[LivedCase], saving: int) -> SavingInterval:
-    """Where the saving of all cases together lies, in the worlds that their logs allow."""
+def interval_of(lived: Sequence[LivedCase], saving: int, policies: Sequence[Policy] = ()) -> SavingInterval:
+    """Where the saving of all cases together under these policies lies: in the worlds that their logs allow, and where
+    what a policy assumes is otherwise."""
     found = [saving] * (len(WORLDS) + 1)
     slack = 0
+    for number, policy in enumerate(policies):
+        for doubted in policy.doubted():
+            others = [*policies[:number], doubted, *policies[number + 1 :]]
+            found.append(sum(_saving(each.case, others) for each in lived))
     for case, session, sums in lived:
         if session is None or is_certain(session):
             continue
@@ -50,6 +56,11 @@ def interval_of(lived: Iterable[LivedCase], saving: int) -> SavingInterval:
     if not any(found):
         return SavingInterval(0, 0)
     return SavingInterval(min(found) - slack, max(found) + slack)
+
+
+def _saving(case: Case, policies: Sequence[Policy]) -> int:
+    session, applied = under(case, policies)
+    return case.sums.cost - add_up(simulate(case, session)).cost if applied else 0
 
 
 def _changes_time(before: Session, after: Session) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from agentsim.core.session import Session
 from agentsim.whatif.comparison import Comparison, compare
 from agentsim.whatif.policies import Policy, policy
-from agentsim.whatif.policies.summary_policy import FEWEST_KEPT, MOST_KEPT
+from agentsim.whatif.policies.compact import CompactEarlier
 
 RESERVED = 33_000
 """What Claude Code keeps free of its window before it compacts: 20,000 tokens for the summary and 13,000 more."""
@@ -82,10 +82,7 @@ SWEEPS: Mapping[str, _SettingSweep] = MappingProxyType(
             "compaction at so many tokens",
             (67_000, 95_000, 120_000, 140_000, 167_000, 200_000, 239_000, 300_000, 400_000, 467_000, 600_000, 800_000),
             _compact_setting,
-            (
-                {"summary_tokens": FEWEST_KEPT, "reread": False},
-                {"summary_tokens": MOST_KEPT, "reread_tokens": 6_000, "reread_requests": 4},
-            ),
+            CompactEarlier.doubts,
         ),
         "keep-alive": _SettingSweep(
             "keep-alive", "most", "refreshes in a pause, at most", (1, 2, 3, 5, 8, 11, 15, 20, 30), lambda _h, _v: None

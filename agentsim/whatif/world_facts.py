@@ -17,6 +17,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One thing that a row shows. ``length`` and ``digest`` name the front of its prompt that was read, of ``tokens``.
 
     ``source`` is the request of the session that had written it, ``lifetime`` what that one asked for (seconds).
+    ``expired``: what was lost had not been used for its lifetime, counted from the start of a request.
     """
 
     request: str
@@ -27,6 +28,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     predicted: int
     source: str | None = None
     lifetime: int = _SHORT
+    expired: bool = False
 
 
 class Sighting(msgspec.Struct, frozen=True, gc=False):

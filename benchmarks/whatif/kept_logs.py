@@ -20,6 +20,7 @@ from benchmarks.whatif.backtest_sessions import LivedSession, logged
 
 Json = dict[str, Any]
 Requests = tuple[Request, ...]
+VERSION = "2.1.240"
 UNWRITTEN = frozenset({"helper", "summary", "keep_alive", "probe"})
 """Purposes of requests that Claude Code does not write down."""
 
@@ -64,12 +65,13 @@ def _write(lived: LivedSession, path: Path, known: str, *, parents: bool) -> Non
             settings=request.settings if known == "full" else (),
             parent=request.parent if parents and request.parent in ids else None,
             host=None,
+            harness_version=VERSION,
         )
         for request in requests
     )
     events = tuple(event for event in lived.session.events if event.before in ids)
     session: Session = msgspec.structs.replace(
-        lived.session, requests=kept, events=events, completeness=known, format="agentsim/1"
+        lived.session, requests=kept, events=events, completeness=known, format="agentsim/1", harness="claude-code"
     )
     write(session, path)
 
@@ -180,7 +182,7 @@ class _ClaudeLines:
             "userType": "external",
             "cwd": "/home/user/project",
             "sessionId": self.lived.session.id,
-            "version": "2.1.240",
+            "version": VERSION,
         }
         if record["isSidechain"]:
             record["agentId"] = request.lane.replace("/", "-")

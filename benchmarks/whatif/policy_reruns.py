@@ -10,6 +10,7 @@ import msgspec
 from agentsim.core.prompt import Breakpoint
 from agentsim.core.session import Request
 from agentsim.harness.plan import Compaction, KeepAlivePlan, Plan
+from agentsim.harness.random_draws import Fixed
 from benchmarks.whatif.backtest_world import Gateway
 
 SHORT, LONG = 300, 3600
@@ -76,7 +77,7 @@ def _prefix_summaries(plan: Plan) -> Plan | None:
 
 def _compacted_at(limit: int) -> Change:
     def change(plan: Plan) -> Plan | None:
-        rule = plan.harness.compaction or Compaction()
+        rule = plan.harness.compaction or Compaction(summary=Fixed(3_500), keep=10_300)
         if rule.trigger <= limit or rule.method == "server":
             return None
         return _harness(compaction=msgspec.structs.replace(rule, trigger=limit))(plan)
@@ -119,7 +120,7 @@ RERUNS: tuple[Rerun, ...] = (
     Rerun("no-caching", _lifetimes(0, 0)),
     Rerun("stagger-fan-out", _staggered, forms=("bodies",)),
     Rerun("compact-warm", _prefix_summaries),
-    Rerun("compact-earlier:at=60000", _compacted_at(60_000)),
     Rerun("compact-earlier:at=100000", _compacted_at(100_000)),
+    Rerun("compact-earlier:at=140000", _compacted_at(140_000)),
 )
 """Every policy that the harness can follow."""

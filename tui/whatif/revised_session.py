@@ -84,7 +84,7 @@ class Workbench:
             if not self.priced(case):
                 return AloneSaving()
             saving = case.sums.cost - sums.cost
-            return AloneSaving(saving=saving, interval=interval_of([LivedCase(case, session, sums)], saving))
+            return AloneSaving(saving=saving, interval=interval_of([LivedCase(case, session, sums)], saving, [policy]))
         except CannotSimulate:
             raise
         except Exception as error:  # one policy's defect must not take the others, and the screen, with it

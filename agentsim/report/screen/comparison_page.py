@@ -25,7 +25,7 @@ COLUMNS = (
     TableColumn("hit %", ">", 6),
     TableColumn("cost", ">", 7),
     TableColumn("saves alone", ">", 9),
-    TableColumn("between", ">", 8),
+    TableColumn("between", ">", 6),
     TableColumn("input equivalents", ">", 2),
 )
 

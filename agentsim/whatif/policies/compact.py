@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
@@ -12,6 +12,8 @@ from agentsim.rules.providers import rules_for
 from agentsim.whatif.policies.policy import Policy
 from agentsim.whatif.policies.session_rewriting import last_marker, profile_of, with_parents
 from agentsim.whatif.policies.summary_policy import (
+    FEWEST_KEPT,
+    MOST_KEPT,
     REREAD,
     WRITTEN,
     CompactionShape,
@@ -36,6 +38,10 @@ class _Compacting(Policy, frozen=True, kw_only=True):
     changes: ClassVar[str | None] = _CHANGES
     stage: ClassVar[int] = 30
     slots: ClassVar[tuple[str, ...]] = ("compaction",)
+    doubts: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {"summary_tokens": FEWEST_KEPT, "reread": False},
+        {"summary_tokens": MOST_KEPT, "reread_tokens": 6_000, "reread_requests": 4},
+    )
 
     summary_tokens: int = 0
     """Size of what stands in place of the history; 0: as in the session's own compactions, else in its harness's."""

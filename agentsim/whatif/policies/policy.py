@@ -63,7 +63,14 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     needs_markers: ClassVar[bool] = False
     """Whether it means nothing to a provider that keeps every prompt by itself."""
 
+    doubts: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    """Other parameters that what it assumes allows: the saving lies between what it is with them."""
+
     only: tuple[str, ...] = ()
+
+    def doubted(self) -> tuple[Policy, ...]:
+        """The policy as it would be where what it assumes is otherwise."""
+        return tuple(msgspec.structs.replace(self, **other) for other in self.doubts)
 
     def applies(self, session: Session) -> str | None:
         """Why the policy cannot be tried on a session, in words; ``None`` when it can."""

@@ -180,7 +180,11 @@ def _goes_on(request: Request, parent: Request) -> bool:
 
 
 def _read_again(request: Request, base: Prompt, moment: int, shape: CompactionShape) -> Iterator[Request]:
-    """The requests in which the agent reads again what the summary left out, one after the other."""
+    """The requests in which the agent reads again what the summary left out, one after the other.
+
+    They stand between the summary and the request that goes on, however short that time was: each reads what the one
+    before it wrote, as it would had the log moved on to make room for them.
+    """
     if not shape.reread or not shape.requests:
         return
     assert request.prompt is not None
@@ -190,14 +194,14 @@ def _read_again(request: Request, base: Prompt, moment: int, shape: CompactionSh
         piece = made_block(f"read again {number}", "messages", size, base.digest, role="user")
         markers = [] if last is None else [Breakpoint(len(base), last.ttl)]
         base = base.extend([piece], markers)
-        back = request.start if request.start is not None else moment
-        when = max(moment + (20 + 5 * number) * SECOND, back - 5 * (shape.requests + 1 - number) * SECOND)
+        room = max((moment if request.start is None else request.start) - moment, 0)
+        when = moment + room * number // (shape.requests + 1)
         yield msgspec.structs.replace(
             request,
             id=f"{request.id}/again-{number}",
             start=when,
-            first_token=when + SECOND,
-            end=when + 4 * SECOND,
+            first_token=when,
+            end=when,
             prompt=base,
             usage=Usage(output=100),
             iterations=(),

@@ -60,7 +60,7 @@ def test_the_best_together(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", SAMPLE, "--combine", *options]) == ExitCode.OK
     out = capsys.readouterr().out
     assert "Their savings alone add up to $1.11; together they save $1.12." in out
-    assert re.search(r"the best together +15 .* 86\.83", out)
+    assert re.search(r"the best together .* 86\.83", out)
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:

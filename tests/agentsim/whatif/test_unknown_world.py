@@ -125,3 +125,12 @@ def test_the_worlds_leave_the_recorded_run_as_it_was() -> None:
     given = counters([(0, 12_000, 0, 30_000), (400, 42_000, 0, 500), (900, 12_000, 0, 31_000)])
     case = prepare(given)
     assert [row.usage for row in simulate(case, case.session)] == [row.usage for row in case.rows]
+
+
+@pytest.mark.parametrize(("pause", "read"), [(301, 40_000), (299, 0)])
+def test_what_had_expired_is_there_where_it_lives_longer(pause: int, read: int) -> None:
+    # A log of a harness tells when answers ended: within five minutes of that, and more than five after the start, the
+    # loss is an expiry. A loss within five minutes of the start is a dropped entry, and is lost under every policy.
+    given = counters([(0, 0, 40_000, 0), (pause, 0, 40_500, 0)])
+    given = msgspec.structs.replace(given, completeness="messages")
+    assert read_of(given, "r1", "ttl-1h") == read

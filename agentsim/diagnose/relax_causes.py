@@ -14,6 +14,7 @@ from agentsim.diagnose.prompt_diff import shape_difference
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, CacheRead, NamedCause, RequestFacts, Words, differing_settings
 from agentsim.diagnose.relax_words import code_of, explain, is_unmarked, order_of
 from agentsim.diagnose.relaxation import Relaxation, Relaxed, RelaxedLookup, Rule, find_relaxed, smallest
+from agentsim.rules.providers import ProviderRules
 
 EXPIRED = {300: "AS201", 3600: "AS202"}
 """Codes of the usual lifetimes, in seconds; any other is AS206."""
@@ -182,7 +183,10 @@ class CauseFinder:
                     f"The read ends with {section}: by the rules more of the head stays readable, and it was not read."
                 )
                 return NamedCause(found[0], "implied", (*found[1:], *codes), None)
-            codes += found
+            # A setting whose reach nobody documents may re-key more than was assumed: that comes before chance.
+            doubtful = [name for name, _, _ in changed if _is_doubtful(rules, name)]
+            first = [SETTING_CAUSES.get(name, "AS407") for name in doubtful]
+            codes = list(dict.fromkeys((*first, *codes, *found)))
         place = shape_difference(parent.prompt, seen.prompt)
         if place is not None:
             words.established.append("A message is written in another way: as a string, or as a list of one block.")
@@ -260,6 +264,12 @@ class CauseFinder:
         if relaxation.rule == "lookback" and is_unmarked(seen, reference.warm):
             return "AS302"
         return self.expiry_code(reference) if relaxation.rule == "ttl" else code
+
+
+def _is_doubtful(rules: ProviderRules, setting: str) -> bool:
+    """Whether the rules say nothing of a setting, or nothing sure."""
+    figure = rules.figure(f"settings.{setting}")
+    return figure is None or figure.confidence == "low"
 
 
 def _near(predicted: int, read: int) -> bool:

@@ -41,6 +41,13 @@ GROUP_COLUMNS = (
     TableColumn("%", ">", 8),
 )
 
+SIZE_COLUMNS = (
+    TableColumn("what", "<", 9, 14),
+    TableColumn("pieces", ">", 6),
+    TableColumn("tokens", ">", 8),
+    TableColumn("%", ">", 7),
+)
+
 BLOCK_COLUMNS = (
     TableColumn("price", ">", 9),
     TableColumn("tokens", ">", 8),
@@ -74,6 +81,7 @@ def write_context(paper: Paper, account: ContextAccount, *, top: int = 10) -> No
     """Write the account of one session."""
     _head(paper, account)
     if not account.requests:
+        _sizes(paper, account)
         return
     paper.line()
     _groups(paper, account)
@@ -117,12 +125,15 @@ def write_accounts(paper: Paper, accounts: Sequence[ContextAccount], *, top: int
 
 def _head(paper: Paper, account: ContextAccount) -> None:
     places = figures.places_for([account.bill])
-    paper.paragraph(
-        (account.id, Style.NAME),
-        f" · {figures.plural(account.requests, 'priced request')} · ",
-        (figures.money(account.bill, places), Style.STRONG),
-        f": input {figures.money(account.input, places)}, output {figures.money(account.output, places)}",
-    )
+    if account.requests:
+        paper.paragraph(
+            (account.id, Style.NAME),
+            f" · {figures.plural(account.requests, 'priced request')} · ",
+            (figures.money(account.bill, places), Style.STRONG),
+            f": input {figures.money(account.input, places)}, output {figures.money(account.output, places)}",
+        )
+    else:
+        paper.paragraph((account.id, Style.NAME), " · no request has a price")
     if account.unpriced:
         paper.paragraph(
             (
@@ -142,6 +153,25 @@ def _head(paper: Paper, account: ContextAccount) -> None:
             "What the prompts were made of is not read from logs of this format: what the counters tell is the answers "
             "and one rest."
         )
+
+
+def _sizes(paper: Paper, account: ContextAccount) -> None:
+    """What there is where nothing has a price: pieces and their tokens."""
+    groups = account.groups(by_name=False)
+    if not groups:
+        return
+    paper.line()
+    whole = sum(group.tokens for group in groups)
+    rows: list[list[Span]] = [
+        [
+            TITLES[group.kind],
+            figures.count(group.blocks),
+            figures.count(group.tokens),
+            figures.per_cent(group.tokens, whole, 1),
+        ]
+        for group in groups
+    ]
+    write_table(paper, SIZE_COLUMNS, rows)
 
 
 def _groups(paper: Paper, account: ContextAccount) -> None:

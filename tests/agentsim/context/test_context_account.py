@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import msgspec
@@ -265,3 +266,17 @@ def test_a_row_costs_what_it_adds_and_not_what_was_there() -> None:
     found = accounted(msgspec.structs.replace(session(*requests), events=tuple(events)), growths)
     assert time.process_time() - began < 5
     assert len(found.turns) == 3000
+
+
+def test_without_prices_there_are_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from agentsim.cli import main
+    from agentsim.traces.samples.claude_log import ClaudeLog
+
+    log = ClaudeLog("one", model="claude-nobody-knows-9")
+    log.user()
+    log.call(0, 4_000, output=10)
+    assert main(["context", str(log.save(tmp_path / "one.jsonl"))]) == 0
+    page = capsys.readouterr().out
+    assert "Not priced, and in no sum: 1 request (claude-nobody-knows-9)." in " ".join(page.split())
+    assert re.search(r"not in the log +1 +4,00\d", page)
+    assert "$" not in page

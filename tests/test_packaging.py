@@ -48,7 +48,12 @@ def test_torch_stays_at_the_release_that_has_a_small_build():
 
 
 def test_the_version_is_told_once():
-    assert PROJECT["version"] == agentsim.__version__
+    """The build reads it from the package; the changelog has a part for it."""
+    assert "version" not in PROJECT
+    assert PROJECT["dynamic"] == ["version"]
+    text = (ROOT / "agentsim" / "__init__.py").read_text(encoding="utf-8")
+    assert text.count(f'__version__ = "{agentsim.__version__}"') == 1
+    assert f"\n## [{agentsim.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_ci_runs_the_command_that_the_readme_tells():

@@ -45,6 +45,7 @@ class _JudgedRequest:
         self.total = total
         self.now = now
         self.read = 0
+        self.before: _JudgedRequest | None = None
         self.verdict: Verdict | None = None
         first, end = request.first_token, request.end
         self.readable = now if first is None or request.start is None else first - request.start + now
@@ -110,6 +111,7 @@ class AutomaticJudge:
         parent = self._by_id.get(request.parent or "") or self._by_lane.get(request.lane)
         this = _JudgedRequest(request, prompt, total, now)
         this.read = read
+        this.before = parent
         beside = self._in_flight(this, parent)
         this.verdict = self._verdict(this, parent, beside, read, served.read or 0, rules)
         if parent is None and beside is None and this.verdict.kind == "first":
@@ -285,7 +287,11 @@ class AutomaticJudge:
         late = max(rules.readable_doubt, LATE_READABLE) * SECOND
         since = this.now - parent.end
         young = place is None and since <= late
-        if young and abs(read - parent.read) <= near and (read or since <= LATE_READABLE * SECOND):
+        if (
+            young
+            and (read or since <= LATE_READABLE * SECOND)
+            and self._newest_not_found(this, parent, read, late, rules)
+        ):
             sentence = (
                 f"It read what was there before request {before.id}, whose answer had ended "
                 f"{max(0, since) // SECOND} s before; what that request sent was not found yet."
@@ -294,6 +300,13 @@ class AutomaticJudge:
         if code is not None and read and max(front - read, read - edge) * FRONT_INEXACT <= edge:
             sentence = f"About {edge:,} tokens stand in front of the first difference, as far as sizes are known."
             return _FoundCause(code, "implied", sentence, place=place, alternatives=("AS503",))
+        behind = parent.total - front
+        if code is not None and near < read < front and 2 * (front - read) < behind:
+            sentence = (
+                f"Of what was cached {behind:,} tokens stood behind the first difference, where nothing can be read; "
+                f"the {front - read:,} in front of it were not found either."
+            )
+            return _FoundCause(code, "likely", sentence, place=place, alternatives=("AS901", "AS503"))
         left_out = _thinking_left_out(this, parent, read, near) if place is None else None
         if left_out is not None:
             return left_out
@@ -320,6 +333,23 @@ class AutomaticJudge:
         return _FoundCause(
             "AS902" if not read else "AS901", "unexplained", sentence + ".", place=place, alternatives=tuple(others)
         )
+
+    def _newest_not_found(
+        self, this: _JudgedRequest, parent: _JudgedRequest, read: int, late: int, rules: ProviderRules
+    ) -> bool:
+        """Whether the read is all that was there before requests which had only just been answered."""
+        near = _near(this.request, rules)
+        older: _JudgedRequest | None = parent
+        while older is not None and this.now - older.end <= late:
+            older = older.before
+            left = 0
+            if older is not None:
+                left = _whole(
+                    min(older.total, older.prompt.tokens_until(older.prompt.common_length(this.prompt))), rules
+                )
+            if abs(read - left) <= near:
+                return True
+        return False
 
     def _code(self, parent: _JudgedRequest, this: _JudgedRequest, common: int, place: Divergence) -> str:
         if is_replaced(common, parent.prompt, this.prompt, parent.total, this.total):

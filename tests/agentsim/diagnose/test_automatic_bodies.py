@@ -128,6 +128,21 @@ def test_a_read_of_what_was_there_before_the_last_request() -> None:
     assert (third(60, 3968).cause, third(60, 3968).evidence) == ("AS501", "implied")
     assert third(60, 3968 + 257).cause == "AS901", "that is more than was there before"
     assert third(82, 3968).cause == "AS901", "after half a minute nobody saw it"
+    floor = [(20 * n, prompt(*HEAD, *(f"m{k}" for k in range(n))), 2048 if n else 0) for n in range(4)]
+    assert [one.cause for one in judge_bodies(session(*floor))[1:]] == ["AS901"] * 3, "older entries were there by then"
+
+
+def test_a_change_is_likely_where_most_of_what_was_lost_stood_behind_it() -> None:
+    def changed(read: int) -> Verdict:
+        old = prompt(*HEAD, "b", "c", "d", "e")  # 8,000 tokens; 4,992 of 5,000 stand in front of the change
+        return last(session((0, old, 0), (5, prompt(*HEAD, "b", "C", "d", "e", "f"), read)))
+
+    assert (changed(4_992).evidence, changed(4_992).cause) == ("proved", "AS120")
+    likely = changed(3_584)  # 1,408 in front were not found, 3,008 behind could not be
+    assert (likely.evidence, likely.cause) == ("likely", "AS120")
+    assert likely.alternatives[0] == "AS901"
+    assert (changed(3_456).evidence, changed(3_456).cause) == ("unexplained", "AS901"), "1,536 in front of 3,008"
+    assert changed(0).cause == "AS902", "nothing was read: the change alone does not explain that"
     salted = session((0, prompt(*HEAD), 0), (12, prompt(*HEAD, "b"), 0))
     rows = [msgspec.structs.replace(one, settings=(("user", f'"{one.id}"'),)) for one in salted.requests]
     found = last(msgspec.structs.replace(salted, requests=tuple(rows)))

@@ -26,15 +26,20 @@ class Hypothesis(NamedTuple):
     predicted: int | None = None
 
 
+LARGEST_MINIMUM = 8192
+"""Tokens; no provider keeps less than that back."""
+
+
 class RowCase:
     """One loss: the row, the request it grew from, what its lane has shown, and how far the read reached.
 
     ``blind`` is True where the provider's word is not to be used; ``equal`` where the provider compared the requests
-    and found no difference. ``conversation`` says that the log shows the conversation. ``rules`` are those in force for
-    the row's model when it was sent; ``None`` where nobody's are known.
+    and found no difference. ``conversation`` says that the log shows the conversation.
     """
 
     __slots__ = (
+        "_asked",
+        "_rules",
         "blind",
         "clock",
         "clock_sentence",
@@ -46,7 +51,6 @@ class RowCase:
         "parent",
         "reach",
         "row",
-        "rules",
     )
 
     def __init__(
@@ -62,9 +66,30 @@ class RowCase:
         self.expired: Expired
         self.expired, self.clock_sentence = expiry(row, clock)
         self.idle = idle_seconds(row)
-        self.rules = rules_of(row)
-        minimum = self.rules.minimum if self.rules is not None else 0
+        self._rules: ProviderRules | None = None
+        self._asked = False
+        # Loading rules takes longer than summing up a small log: it waits until a hypothesis needs them.
+        minimum = self.minimum if 0 < row.read < LARGEST_MINIMUM else 0
         self.reach: Reach = reach_of(row, memory, minimum, messages=messages)
+
+    @property
+    def rules(self) -> ProviderRules | None:
+        """The rules in force for the row's model when it was sent; ``None`` where nobody's are known."""
+        if not self._asked:
+            self._rules, self._asked = rules_of(self.row), True
+        return self._rules
+
+    @property
+    def minimum(self) -> int:
+        """The shortest prefix that is kept, in tokens; 0 where no rules are known."""
+        return self.rules.minimum if self.rules is not None else 0
+
+    @property
+    def settled(self) -> bool:
+        """Whether a lifetime that was over, or another model or provider, explains the loss whatever else changed."""
+        row, parent = self.row, self.parent
+        over = self.expired == "yes" and parent.ttl is not None
+        return over or row.model != parent.model or row.provider != parent.provider
 
     @property
     def shrunk(self) -> int:

@@ -38,8 +38,7 @@ def _lookback(case: RowCase) -> Hypothesis:
 def _unmarked(case: RowCase) -> Iterator[Hypothesis]:
     """A request with a breakpoint on a long prompt writes what is behind its read: one that wrote nothing had none."""
     row = case.row
-    minimum = case.rules.minimum if case.rules is not None else 0
-    if not row.writes or row.write or row.fresh <= minimum:
+    if not row.writes or row.write or row.fresh <= case.minimum:
         yield Hypothesis("AS305", "excluded", "It wrote what it had not read: a breakpoint was sent.")
         return
     if row.read == 0:

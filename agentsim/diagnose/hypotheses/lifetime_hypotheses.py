@@ -18,6 +18,9 @@ CODEX_PAUSE = 120
 """Seconds; the same for the back end of Codex: in public rollouts 48 % of the rows after 120 to 300 seconds lost their
 prefix, and 1 to 6 % of those within a minute."""
 
+MOST_DOUBT = 60
+"""Seconds; no rules doubt that an entry can be read for longer."""
+
 DOUBT = 60
 """Seconds; after longer pauses than this losses are seen more often, though nobody documents it."""
 
@@ -88,6 +91,8 @@ def _readable(case: RowCase) -> Hypothesis:
         sentence = "It was sent before the response that wrote the entry had begun."
         return Hypothesis("AS501", "likely", sentence, check, weight=80)
     ended = parent.end if parent.end is not None else readable
+    if row.start >= ended + MOST_DOUBT * SECOND:
+        return Hypothesis("AS501", "excluded", "It was sent when the entry could be read.")
     doubt = case.rules.readable_doubt if case.rules is not None else 0
     if row.start >= ended + doubt * SECOND:
         return Hypothesis("AS501", "excluded", "It was sent when the entry could be read.")

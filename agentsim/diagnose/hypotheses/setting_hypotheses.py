@@ -33,18 +33,20 @@ def _hidden(case: RowCase, settings: tuple[str, ...]) -> Standing:
     """How a change stands that no row could show."""
     if case.equal or (case.reach.in_conversation and not case.row.automatic):
         return "excluded"
+    if case.settled:
+        return "open"
     spared = (0, 1) if _head_lost(case) else (0,)
     return "excluded" if all(case.keyed_sections(name) in spared for name in settings) else "open"
 
 
 def _speed(case: RowCase) -> Hypothesis:
     row, parent = case.row, case.parent
-    if case.keyed_sections("speed") == 0:
-        return Hypothesis("AS406", "excluded", "Speed is no part of the key here.")
     if row.speed is None or parent.speed is None:
-        return Hypothesis("AS406", _unseen(case), weight=6)
+        return Hypothesis("AS406", _unseen(case, "speed"), weight=6)
     if row.speed == parent.speed:
         return Hypothesis("AS406", "excluded", f"The speed was {row.speed} before and now.")
+    if case.keyed_sections("speed") == 0:
+        return Hypothesis("AS406", "excluded", "Speed is no part of the key here.")
     if case.reach.in_conversation:
         return Hypothesis(
             "AS406", "excluded", "Some of the conversation was read, which another speed leaves nothing of."
@@ -55,10 +57,8 @@ def _speed(case: RowCase) -> Hypothesis:
 
 def _effort(case: RowCase) -> Hypothesis:
     row, parent = case.row, case.parent
-    if case.keyed_sections("effort") == 0 and row.effort == parent.effort:
-        return Hypothesis("AS403", "excluded", "Effort is no part of the key here.")
     if row.effort is None or parent.effort is None:
-        return Hypothesis("AS403", _unseen(case), weight=15)
+        return Hypothesis("AS403", _unseen(case, "effort"), weight=15)
     if row.effort == parent.effort:
         return Hypothesis("AS403", "excluded", f"The effort was {row.effort} before and now.")
     changed = f"Just before this request the effort level changed from {parent.effort} to {row.effort}"
@@ -86,9 +86,11 @@ def _images(case: RowCase) -> Hypothesis:
     return Hypothesis("AS405", "open", weight=4 if case.reach.place == "nothing" else 11)
 
 
-def _unseen(case: RowCase) -> Standing:
+def _unseen(case: RowCase, setting: str) -> Standing:
     """How a setting stands that the log does not tell."""
-    return "excluded" if case.equal or (case.reach.in_conversation and not case.row.automatic) else "open"
+    if case.equal or (case.reach.in_conversation and not case.row.automatic):
+        return "excluded"
+    return "open" if case.settled or case.keyed_sections(setting) != 0 else "excluded"
 
 
 def _head_lost(case: RowCase) -> bool:

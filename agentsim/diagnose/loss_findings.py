@@ -51,7 +51,7 @@ class RepeatedLoss(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 class RepeatedLosses(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The losses of a session that come more than once, the dearest first, and what those without a place have in
-    common."""
+    common, where that is not said of one of the others."""
 
     repeated: tuple[RepeatedLoss, ...] = ()
     lead: Lead | None = None
@@ -90,8 +90,11 @@ def findings_of(diagnosis: Diagnosis) -> RepeatedLosses:
         )
     found.sort(key=lambda one: (-(one.cost or 0), -one.tokens, one.rows))
     unclear = [loss for loss in losses if (loss.verdict.cause or "AS902") in _BLIND]
-    said = any(one.lead is not None and set(one.rows) == {loss.number for loss in unclear} for one in found)
-    return RepeatedLosses(repeated=tuple(found), lead=None if said else find_lead(marks, _ids(unclear)))
+    together = find_lead(marks, _ids(unclear))
+    said = together is not None and any(
+        one.lead is not None and one.lead.what == together.what and 2 * len(one.rows) > len(unclear) for one in found
+    )
+    return RepeatedLosses(repeated=tuple(found), lead=None if said else together)
 
 
 def _ids(losses: Sequence[_Loss]) -> set[str]:

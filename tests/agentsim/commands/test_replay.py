@@ -125,4 +125,5 @@ def test_a_serving_trace_points_to_what_has_its_numbers(tmp_path: Path, capsys: 
     row = {"timestamp": 0, "input_length": 600, "output_length": 9, "hash_ids": [1, 2]}
     path.write_text(json.dumps(row) + "\n" + json.dumps({**row, "timestamp": 900}) + "\n")
     assert main(["replay", str(path)]) == ExitCode.OK
-    assert f"agentsim engine capacity {path}" in " ".join(capsys.readouterr().out.split())
+    # A long path is broken where it has to be.
+    assert f"agentsim engine capacity {path}".replace(" ", "") in "".join(capsys.readouterr().out.split())

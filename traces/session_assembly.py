@@ -20,6 +20,8 @@ from agentsim.traces.write_lifetimes import with_proved_lifetimes
 
 T = TypeVar("T")
 
+_NOWHEN = (-(2**63), 0)
+
 MAIN = "main"
 """The lane of the conversation with the person."""
 
@@ -36,6 +38,8 @@ class Assembly:
         self.title: str | None = None
         self.requests: list[Request] = []
         self.last: dict[str, Request] = {}
+        self.states_lifetimes = False
+        """Whether the log says of all that was written for how long; else reads may prove it."""
         self._by_id: dict[str, Request] = {}
         self._lanes: dict[str, Lane] = {}
         self._events: list[Event] = []
@@ -54,6 +58,14 @@ class Assembly:
             self._lanes[id] = Lane(id=id, title=title or id, purpose=purpose, parent=parent)
         return id
 
+    def new_lane(self, name: str, purpose: Purpose) -> str:
+        """The id of a lane of its own, called ``name``, or so and a number."""
+        id, number = name, 1
+        while id in self._lanes:
+            number += 1
+            id = f"{name} #{number}"
+        return self.lane(id, purpose=purpose)
+
     def note(self, kind: EventKind, time: int | None, *, lane: str = MAIN, detail: str | None = None) -> None:
         """Something that happened before the next request of a lane."""
         self._waiting.setdefault(lane, []).append(Event(kind=kind, time=time, lane=lane, detail=detail))
@@ -68,15 +80,14 @@ class Assembly:
         start, end = request.start, request.end
         if start is not None and end is not None and start > end:
             start = end
-        request = msgspec.structs.replace(
-            request,
-            id=self._unique(request.id),
-            lane=self.lane(request.lane),
-            purpose=self._lanes[request.lane].purpose if request.purpose == "main" else request.purpose,
-            parent=None if before is None or before.lane != request.lane else before.id,
-            start=start,
-        )
-        waiting = [*self._waiting.pop(request.lane, ()), *events, *_changes(before, request)]
+        self.lane(request.lane)
+        id = self._unique(request.id)
+        purpose = self._lanes[request.lane].purpose if request.purpose == "main" else request.purpose
+        above = None if before is None or before.lane != request.lane else before.id
+        kept = (request.id, request.purpose, request.parent, request.start)
+        if kept != (id, purpose, above, start):  # one that is kept as it came stays the same object
+            request = msgspec.structs.replace(request, id=id, purpose=purpose, parent=above, start=start)
+        waiting = [*self._waiting.pop(request.lane, ()), *events, *changes_between(before, request)]
         self._events += [msgspec.structs.replace(event, before=request.id) for event in waiting]
         self.requests.append(request)
         self.last[request.lane] = request
@@ -88,17 +99,17 @@ class Assembly:
         return request
 
     def build(self, completeness: Completeness) -> Session:
-        """The session, its requests in order of their start as far as that is known."""
-        requests = self.requests
-        if all(request.start is not None or request.end is not None for request in requests):
-            places: dict[str, tuple[int, int]] = {}
-            for request in requests:
-                start = request.start if request.start is not None else request.end or 0
-                # Clocks jump; a request still comes after the one it grew from.
-                after = places.get(request.parent or "", (start, 0))
-                places[request.id] = max(after, (start, request.end or 0))
-            requests = sorted(requests, key=lambda request: places[request.id])
-        proved, said = with_proved_lifetimes(requests)
+        """The session, its requests in order of their start; one without a time follows the one before it in its
+        lane."""
+        places: dict[str, tuple[int, int]] = {}
+        latest: dict[str, tuple[int, int]] = {}
+        for request in self.requests:
+            start = request.start if request.start is not None else request.end
+            place = latest.get(request.lane, _NOWHEN) if start is None else (start, request.end or 0)
+            # Clocks jump; a request still comes after the one it grew from.
+            latest[request.lane] = places[request.id] = max(places.get(request.parent or "", _NOWHEN), place)
+        requests = sorted(self.requests, key=lambda request: places[request.id])
+        proved, said = (tuple(requests), []) if self.states_lifetimes else with_proved_lifetimes(requests)
         for word in said:
             self.tally.tell(0, word, note=True)
         for lane, events in self._waiting.items():
@@ -127,7 +138,8 @@ class Assembly:
         return unique
 
 
-def _changes(before: Request | None, after: Request) -> list[Event]:
+def changes_between(before: Request | None, after: Request) -> list[Event]:
+    """What a request has other than the one it grew from, as events: its model, its effort, its harness."""
     if before is None or (
         before.model == after.model
         and before.settings == after.settings

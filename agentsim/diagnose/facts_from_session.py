@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agentsim.bodies.serving_provider import is_vendor, provider_of_model
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Event, Request, Session, Usage
@@ -27,13 +29,9 @@ def facts_of(session: Session) -> list[RowFacts]:
         (request.provider, request.model) for request in session.requests if request.usage and request.usage.write
     }
     for request in session.requests:
-        row = _facts(request, writes=(request.provider, request.model) in written)
-        row.harness = session.harness
-        between = events.get(request.id, ())
-        row.events = tuple(event.kind for event in between)
-        row.notes = tuple((event.kind, event.detail) for event in between if event.detail)
-        row.parent = by_id.get(request.parent) if request.parent is not None else None
-        row.ttl, row.ttl_dropped = lifetime(request.usage, row.parent, _tiers(request))
+        writes = (request.provider, request.model) in written
+        parent = by_id.get(request.parent) if request.parent is not None else None
+        row = facts_of_request(request, parent, events.get(request.id, ()), harness=session.harness, writes=writes)
         sizes = dict(request.section_tokens)
         if head_tokens is None and ("tools" in sizes or "system" in sizes):
             head_tokens = sizes.get("tools", 0) + sizes.get("system", 0)
@@ -41,7 +39,6 @@ def facts_of(session: Session) -> list[RowFacts]:
         if session.completeness == "messages" and request.prompt is not None:
             _compare(row, request, prompts.get(request.parent or ""))
             prompts[request.id] = request.prompt
-        row.lookback = own_lookback(request.provider, request.model, request.start)
         by_id[request.id] = row
         rows.append(row)
         if row.automatic:
@@ -88,8 +85,22 @@ def _prove_hours(rows: list[RowFacts], lanes: list[str]) -> None:
             row.ttl = ONE_HOUR
 
 
+def facts_of_request(
+    request: Request, parent: RowFacts | None, events: Sequence[Event], *, harness: str | None, writes: bool
+) -> RowFacts:
+    """The facts of a request that grew from another one, after these events. ``writes``: some row of its provider and
+    model reports that it wrote."""
+    row = _facts(request, writes=writes)
+    row.harness = harness
+    row.events = tuple(event.kind for event in events)
+    row.notes = tuple((event.kind, event.detail) for event in events if event.detail)
+    row.parent = parent
+    row.ttl, row.ttl_dropped = lifetime(request, None if parent is None else (parent.ttl, parent.ttl_dropped))
+    row.lookback = own_lookback(request.provider, request.model, request.start)
+    return row
+
+
 def _facts(request: Request, *, writes: bool) -> RowFacts:
-    """The facts of a row. ``writes``: some row of its provider and model reports that it wrote."""
     usage = request.usage or Usage()
     measured = usage.read is not None or usage.write is not None
     row = RowFacts(request.id, request.model, usage.read or 0, usage.write or 0, usage.fresh or 0, measured=measured)
@@ -138,6 +149,8 @@ def _finds_all(request: Request) -> bool:
         return not request.model.lower().startswith("claude")
 
 
+EntryLifetime = tuple[int | None, bool]
+
 USUAL = (FIVE_MINUTES, ONE_HOUR)
 """What the shorter and the longer lifetime are, in seconds, unless a provider's rules say otherwise."""
 
@@ -173,16 +186,16 @@ def _tiers(request: Request) -> tuple[int, int]:
     return (rules.ttl_short, rules.ttl_long) if rules.matching == "breakpoint" else USUAL
 
 
-def lifetime(usage: Usage | None, parent: RowFacts | None, tiers: tuple[int, int] = USUAL) -> tuple[int | None, bool]:
+def lifetime(request: Request, inherited: EntryLifetime | None) -> EntryLifetime:
     """The lifetime, in seconds, of the entry at the end of a request's prompt, and whether its lane had a longer one.
 
-    A request that wrote nothing keeps the entry it read, and so its parent's lifetime. ``tiers`` are the shorter and
-    the longer lifetime of its provider.
+    A request that wrote nothing keeps the entry it read, and so its parent's lifetime.
     """
-    short, long = tiers
-    inherited = (parent.ttl, parent.ttl_dropped) if parent is not None else (None, False)
+    inherited = inherited or (None, False)
+    usage = request.usage
     if usage is None:
         return inherited
+    short, long = _tiers(request)
     if usage.write_short:
         return short, inherited[0] == long or inherited[1]
     if usage.write_long:

@@ -194,11 +194,18 @@ class LaneMemory:
             self.last_loss = row.id
             if expired and row.read:
                 self.fronts.add(row.read)
-        self.ends[row.warm] = row.id
         if self.smallest_total is None:
             self.first_unread = row.total - row.read
-        if self.smallest_total is None or row.total < self.smallest_total:
-            self.smallest_total = row.total
+        self.extend(row.id, row.warm, row.total)
         if row.parent is not None and row.parent.measured:
-            growth = row.total - row.parent.total
-            self.growths[growth] = self.growths.get(growth, 0) + 1
+            self.grow(row.total - row.parent.total)
+
+    def extend(self, id: str, warm: int, total: int) -> None:
+        """A request of so many tokens leaves an entry of its first ``warm`` ones."""
+        self.ends[warm] = id
+        if self.smallest_total is None or total < self.smallest_total:
+            self.smallest_total = total
+
+    def grow(self, tokens: int) -> None:
+        """A request has so many tokens more than the one it grew from."""
+        self.growths[tokens] = self.growths.get(tokens, 0) + 1

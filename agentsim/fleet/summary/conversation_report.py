@@ -7,31 +7,38 @@ code.
 
 from __future__ import annotations
 
+import os
 from array import array
 
 import msgspec
 
-from agentsim.bodies.messages_usage import diagnosis_of, usage_of
+from agentsim.bodies.messages_usage import usage_of
+from agentsim.bodies.serving_provider import is_vendor
 from agentsim.core.dates import DAY
 from agentsim.core.session import Usage
 from agentsim.core.verdict import Verdict
+from agentsim.diagnose.diagnosis import judge_rows
 from agentsim.diagnose.diagnosis_totals import in_equivalents, price_of_loss, price_of_unlogged, unlogged_base
+from agentsim.diagnose.facts_from_session import EntryLifetime, facts_of_request, lifetime
 from agentsim.diagnose.lifetime_clock import OBSERVED_CLOCK
-from agentsim.diagnose.row_facts import FIVE_MINUTES, ONE_HOUR, LaneMemory, RowFacts
+from agentsim.diagnose.row_facts import FIVE_MINUTES, LaneMemory, RowFacts
 from agentsim.diagnose.row_judge import judge_row
 from agentsim.fleet.summary.summary_shape import UnitLoss, UnitReport
 from agentsim.rules.prices import PriceBook, RateCard
-from agentsim.rules.providers import has_own_rules, rules_for
+from agentsim.rules.providers import has_own_rules
+from agentsim.traces.kept_places import kept_file
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
 from agentsim.traces.readers.claude_code.claude_conversation import ClaudeConversation
 from agentsim.traces.readers.claude_code.claude_files import LogFile
-from agentsim.traces.readers.claude_code.claude_requests import output_is_final, request_id, request_of
+from agentsim.traces.readers.claude_code.claude_requests import HARNESS, events_of, request_id, request_of
 from agentsim.traces.readers.claude_code.claude_scan import scan
-from agentsim.traces.readers.claude_code.claude_steps import Tree
+from agentsim.traces.readers.claude_code.claude_session import session_of
+from agentsim.traces.readers.claude_code.claude_steps import CallStep, Tree
+from agentsim.traces.session_assembly import changes_between
 from agentsim.traces.time_stamps import nanoseconds
 
 _ANY_SIZE = 10**12
-_SHORT, _DROPPED, _LONG = (FIVE_MINUTES, False), (FIVE_MINUTES, True), (ONE_HOUR, False)
+_NO_STEP = CallStep()
 
 
 def report_on(
@@ -46,6 +53,20 @@ def report_on(
         return _Judge(unit, tree, book, owned).report(group)
 
 
+def _needs_replay(session: str, unit: ClaudeConversation) -> bool:
+    """Whether another server than Anthropic's may have answered, or the harness's own words are kept."""
+    kept = kept_file(session)
+    if kept is not None and os.path.exists(kept):
+        return True
+    return not all(is_vendor("anthropic", model) for model in {call.model for call in unit.calls})
+
+
+def _may_be_idle(before: ClaudeCall, call: ClaudeCall) -> bool:
+    """Whether an entry of five minutes may have been left alone for as long."""
+    ended, sent = nanoseconds(before.end), nanoseconds(call.end)
+    return ended is None or sent is None or sent - ended > FIVE_MINUTES * 10**9
+
+
 class _Judge:
     """The running state of one conversation."""
 
@@ -58,8 +79,9 @@ class _Judge:
         self.owned = owned
         self.memories: list[LaneMemory] = []
         self.lane_of: list[int] = []
-        self.facts: dict[int, RowFacts] = {}
-        self.lifetimes: list[tuple[int | None, bool]] = []
+        self.lifetimes: list[EntryLifetime] = []
+        self.known_lifetimes: dict[tuple[EntryLifetime | None, bool, bool, int], EntryLifetime] = {}
+        self.own_rules = has_own_rules("anthropic")
         self.days: dict[tuple[str, str], int | None] = {}
         self.sums: dict[RateCard, list[int]] = {}
         self.cost = 0
@@ -75,6 +97,8 @@ class _Judge:
         """The sums for calls of one model, day and way of processing, where the size of a prompt changes no price."""
 
     def report(self, group: tuple[LogFile, ...]) -> UnitReport:
+        if _needs_replay(group[0].session, self.unit):
+            return self._as_replayed(group)
         unit, owned = self.unit, self.owned
         counted = hits = 0
         last: dict[str, ClaudeCall] = {}
@@ -86,19 +110,23 @@ class _Judge:
             counted += mine
             if mine:
                 self._add(call)
-            if before is not None and call.read == before.warm and call.read:
+            grows = call.parent_uuid is not None or call.agent_copy
+            if before is not None and call.read == before.warm and call.read and grows:
                 # It reads exactly what the call before it left: nothing to explain.
                 lane = lane_of[before.index]
                 lane_of.append(lane)
-                memories[lane].ends[call.warm] = call.key[0] or call.key[1]
-                life = lifetimes[before.index]
-                split = call.usage.cache_creation
-                if split is None or life is not _SHORT or not split.ephemeral_5m_input_tokens:
-                    life = _lifetime(call, life)
-                lifetimes.append(life)
+                memory = memories[lane]
+                memory.extend(call.key[0] or call.key[1], call.warm, call.total)
+                memory.grow(call.total - before.total)
+                inherited = lifetimes[before.index]
+                lifetimes.append(self._lifetime(call, inherited))
+                if inherited[0] is None and _may_be_idle(before, call):
+                    return _Judge(unit, self.tree, self.book, owned)._as_replayed(group)
                 hits += mine
                 continue
             verdict = self._look_closely(call)
+            if verdict is None:
+                return _Judge(unit, self.tree, self.book, owned)._as_replayed(group)
             if mine:
                 self._record(call, verdict)
         if hits:
@@ -107,7 +135,20 @@ class _Judge:
             self._price_sums(card, sums)
         return self._result(group, counted)
 
-    def _look_closely(self, call: ClaudeCall) -> Verdict:
+    def _as_replayed(self, group: tuple[LogFile, ...]) -> UnitReport:
+        """Where rows must be known together: all of them are judged at once."""
+        session, names = session_of(group[0].session, (self.unit,), set())
+        verdicts = {verdict.request: verdict for verdict in judge_rows(session)}
+        mine = [call for call in self.unit.calls if call.key not in self.owned]
+        for call in mine:
+            self._add(call)
+            self._record(call, verdicts[names[call.key]])
+        for card, sums in self.sums.items():
+            self._price_sums(card, sums)
+        return self._result(group, len(mine))
+
+    def _look_closely(self, call: ClaudeCall) -> Verdict | None:
+        """The verdict on a call; ``None`` where it may prove a lifetime that the log does not tell."""
         step = self.tree.step(call)
         parent = step.parent if step.parent is not None and step.parent.index < call.index else None
         if parent is None:
@@ -116,39 +157,40 @@ class _Judge:
         else:
             lane = self.lane_of[parent.index]
         self.lane_of.append(lane)
-        self.lifetimes.append(_lifetime(call, self.lifetimes[parent.index] if parent is not None else (None, False)))
-        row = self._facts(call)
-        row.appended, row.image = step.appended, step.images
-        row.events = tuple(kind for kind, _, _ in step.events)
-        row.start = nanoseconds(step.start)
-        if row.start is not None and row.end is not None and row.start > row.end:
-            row.start = row.end
-        if parent is not None:
-            row.parent = self._facts(parent)
-            above = self.tree.step(parent, count=False)
-            row.parent.start, row.parent.image = nanoseconds(above.start), above.images
-            if above.parent is not None and above.parent.index < parent.index:
-                row.parent.parent = self._facts(above.parent)
+        inherited = None if parent is None else self.lifetimes[parent.index]
+        self.lifetimes.append(self._lifetime(call, inherited))
+        row = self._facts(call, step, 2)
+        above = row.parent
+        reads_all = above is not None and row.read >= above.warm > 0
+        if parent is not None and above is not None and above.ttl is None and reads_all and _may_be_idle(parent, call):
+            return None
         return judge_row(row, self.memories[lane], OBSERVED_CLOCK, use_provider=True, has_messages=True)
 
-    def _facts(self, call: ClaudeCall) -> RowFacts:
-        row = RowFacts(
-            request_id(call), call.model, call.read, call.write, call.total - call.warm, measured=call.measured
-        )
-        row.output = call.output if output_is_final(call) and call.output >= 0 else None
-        row.end = nanoseconds(call.end)
-        row.stop_reason = call.stop_reason
-        row.version = call.version
-        row.effort = call.effort
-        row.speed, row.harness = call.usage.speed, "claude-code"
+    def _facts(self, call: ClaudeCall, step: CallStep, back: int) -> RowFacts:
+        """The facts of a call, and of so many before it."""
+        above = None
+        if back and step.parent is not None and step.parent.index < call.index:
+            above = self._facts(step.parent, self.tree.step(step.parent, count=False), back - 1)
+        request = request_of(self.unit, call, step)
+        events = events_of(step, request)
+        if above is not None and step.parent is not None:
+            events += changes_between(request_of(self.unit, step.parent, _NO_STEP), request)
+        row = facts_of_request(request, above, events, harness=HARNESS, writes=True)
         row.ttl, row.ttl_dropped = self.lifetimes[call.index]
-        if has_own_rules("anthropic"):
-            rules = rules_for("anthropic", call.model, row.end)
-            row.lookback = rules.lookback
-            row.ttl = {FIVE_MINUTES: rules.ttl_short, ONE_HOUR: rules.ttl_long}.get(row.ttl or 0, row.ttl)
-        row.diagnosis = diagnosis_of(call.diagnostics)
-        row.calls = max(1, len(call.usage.iterations or ()))
         return row
+
+    def _lifetime(self, call: ClaudeCall, inherited: EntryLifetime | None) -> EntryLifetime:
+        """As the judge has it, which is asked once for each kind of write."""
+        split = call.usage.cache_creation
+        short = hour = None
+        if split is not None and call.total:
+            short, hour = split.ephemeral_5m_input_tokens, split.ephemeral_1h_input_tokens
+        way = (inherited, bool(short), bool(hour), call.index if self.own_rules else 0)
+        known = self.known_lifetimes.get(way)
+        if known is None:
+            request = request_of(self.unit, call, _NO_STEP)
+            known = self.known_lifetimes[way] = lifetime(request, inherited)
+        return known
 
     def _card(self, call: ClaudeCall) -> RateCard | None:
         usage = call.usage
@@ -281,15 +323,3 @@ class _Judge:
             skipped=unit.skipped,
             problems=unit.problems,
         )
-
-
-def _lifetime(call: ClaudeCall, before: tuple[int | None, bool]) -> tuple[int | None, bool]:
-    """As :func:`agentsim.diagnose.facts_from_session.lifetime`, from the log's own counters."""
-    split = call.usage.cache_creation
-    if split is None:
-        return before
-    if split.ephemeral_5m_input_tokens:
-        return _DROPPED if before[1] or before[0] == ONE_HOUR else _SHORT
-    if split.ephemeral_1h_input_tokens:
-        return _LONG
-    return before

@@ -202,7 +202,7 @@ def test_one_message_id_with_two_request_ids_is_two_requests_with_names_of_their
     later = [line.replace('"requestId":"req-x"', '"requestId":"req-y"') for line in lines[4:]]
     path.write_text("\n".join([*lines[:4], *later]) + "\n")
     first, second = read_one(path).requests
-    assert (first.id, second.id, second.parent) == ("msg-x", "msg-x/req-y", "msg-x")
+    assert (first.id, second.id, second.parent) == ("msg-x", "msg-x/2", "msg-x")
 
 
 def test_synthetic_rows_are_not_requests_but_mark_a_limit(tmp_path: Path) -> None:

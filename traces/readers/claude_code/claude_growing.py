@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentsim.core.session import Purpose, Request
+from agentsim.core.session import Request
 from agentsim.traces.growing_file import GrowingFile, GrowingLogs
 from agentsim.traces.log_lines import is_packed
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
@@ -39,7 +39,6 @@ class SettledCalls:
         call: ClaudeCall,
         step: CallStep,
         lane: str,
-        purpose: Purpose,
         counted: bool,
         names: Mapping[tuple[str, str], str],
     ) -> Request:
@@ -48,11 +47,11 @@ class SettledCalls:
         name = names.get(call.key)
         # What may still change of a call, and what is not told by the call.
         said = (call.model, call.end, call.stop_reason, call.usage, call.diagnostics)
-        key = (*said, step, lane, purpose, counted, name, parent)
+        key = (*said, step, lane, counted, name, parent)
         before = self._requests.get(call.index)
         if before is not None and before[0] == key:
             return before[1]
-        request = request_of(unit, call, step, lane, purpose, counted, names)
+        request = request_of(unit, call, step, lane, counted, names)
         self._requests[call.index] = (key, request)
         return request
 

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from agentsim.bodies.messages_usage import SentUsage, diagnosis_of, usage_of
-from agentsim.core.session import Purpose, Request, Source, Usage
+from agentsim.core.session import Event, Request, Source, Usage
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
 from agentsim.traces.readers.claude_code.claude_conversation import ClaudeConversation
 from agentsim.traces.readers.claude_code.claude_steps import CallStep
 from agentsim.traces.time_stamps import nanoseconds
+
+HARNESS = "claude-code"
 
 
 def request_of(
@@ -18,7 +20,6 @@ def request_of(
     call: ClaudeCall,
     step: CallStep,
     lane: str = "",
-    purpose: Purpose = "main",
     counted: bool = True,
     names: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> Request:
@@ -34,7 +35,6 @@ def request_of(
         lane=lane,
         model=call.model,
         parent=(names.get(step.parent.key) or request_id(step.parent)) if step.parent is not None else None,
-        purpose=purpose,
         start=start,
         end=end,
         settings=_settings(call, step.images),
@@ -56,6 +56,14 @@ def request_of(
 def _settings(call: ClaudeCall, images: bool) -> tuple[tuple[str, str], ...]:
     effort = (("effort", f'"{call.effort}"'),) if call.effort else ()
     return (*effort, ("images_present", "true")) if images else effort
+
+
+def events_of(step: CallStep, request: Request) -> list[Event]:
+    """What the log tells that happened before a call was sent."""
+    return [
+        Event(kind=kind, time=nanoseconds(stamp), lane=request.lane, before=request.id, detail=detail)
+        for kind, stamp, detail in step.events
+    ]
 
 
 def request_id(call: ClaudeCall) -> str:

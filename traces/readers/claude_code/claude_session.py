@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from agentsim.core.session import Accounting, Event, Lane, Problem, Request, Session
+from agentsim.core.session import Problem, Purpose, Session
+from agentsim.traces.hostile_records import Tally
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
 from agentsim.traces.readers.claude_code.claude_conversation import ClaudeConversation
 from agentsim.traces.readers.claude_code.claude_diagnoses import with_harness_words
 from agentsim.traces.readers.claude_code.claude_files import LogFile, conversations
-from agentsim.traces.readers.claude_code.claude_requests import request_id, request_of
+from agentsim.traces.readers.claude_code.claude_requests import HARNESS, events_of, request_of
 from agentsim.traces.readers.claude_code.claude_scan import scan
-from agentsim.traces.readers.claude_code.claude_steps import CallStep, Tree
-from agentsim.traces.time_stamps import nanoseconds
+from agentsim.traces.readers.claude_code.claude_steps import Tree
+from agentsim.traces.session_assembly import MAIN, Assembly
 
 if TYPE_CHECKING:
     from agentsim.traces.readers.claude_code.claude_growing import GrowingClaudeLogs
@@ -42,121 +43,54 @@ def sessions_of(
             )
             continue
         parts.setdefault(group[0].session, []).append(unit)
-    sessions = [_session(session, units, owned, growing) for session, units in parts.items()]
-    return [session for session in sessions if session is not None]
+    sessions = [session_of(session, units, owned, growing)[0] for session, units in parts.items()]
+    return [session for session in sessions if session.requests or session.accounting.rows]
 
 
-def _session(
-    id: str, units: list[ClaudeConversation], owned: set[tuple[str, str]], growing: GrowingClaudeLogs | None = None
-) -> Session | None:
-    requests: list[Request] = []
-    events: list[Event] = []
-    lanes: dict[str, Lane] = {}
-    rows = duplicate = not_billable = 0
-    skipped: dict[str, int] = {}
-    problems: list[Problem] = []
-    here: set[tuple[str, str]] = set()
+def session_of(
+    id: str,
+    units: Sequence[ClaudeConversation],
+    owned: set[tuple[str, str]],
+    growing: GrowingClaudeLogs | None = None,
+) -> tuple[Session, dict[tuple[str, str], str]]:
+    """The session of these conversations, and the names of its requests by their keys. Requests in ``owned`` belong to
+    another one; it grows."""
+    assembly = Assembly(id, FORMAT, Tally(units[0].files[0]))
+    assembly.harness = HARNESS
+    assembly.states_lifetimes = True
+    tally = assembly.tally
     names: dict[tuple[str, str], str] = {}
-    taken: set[str] = set()
-    copies = 0
+    lanes: dict[tuple[str, str], str] = {}
     for unit in units:
-        rows += unit.rows
-        duplicate += unit.duplicate
-        not_billable += unit.not_billable
+        assembly.files += unit.files
+        tally.rows += unit.rows
+        tally.duplicate += unit.duplicate
+        tally.not_billable += unit.not_billable
         for reason, count in unit.skipped.items():
-            skipped[reason] = skipped.get(reason, 0) + count
-        problems += unit.problems
+            tally.skipped[reason] = tally.skipped.get(reason, 0) + count
+        tally.problems += unit.problems
         known = None if growing is None else growing.known(unit)
+        make = request_of if known is None else known.request
         with Tree(unit) as tree:
-            lane_of: dict[int, str] = {}
             for call in unit.calls:
-                step = tree.step(call) if known is None else known.step(tree, call)
-                lane = _lane(call, step, lane_of, lanes)
-                lane_of[call.index] = lane.id
-                if call.key in here:
-                    copies += 1
+                if call.key in lanes:
+                    tally.duplicate += 1
                     continue
-                here.add(call.key)
-                # Message ids are unique; a damaged log, or a gateway's, may still hold one with two request ids.
-                name = request_id(call)
-                names[call.key] = name if name not in taken else f"{name}/{call.key[1]}"
-                taken.add(names[call.key])
-                counted = call.key not in owned
-                copies += not counted
-                make = request_of if known is None else known.request
-                requests.append(make(unit, call, step, lane.id, lane.purpose, counted, names))
-                events += _events(call, step, lane, names[call.key])
-    owned |= here
-    if not requests and not rows:
-        return None
-    places: dict[str, tuple[int, int]] = {}
-    for request in requests:
-        # Clocks jump, and lines get exchanged; a request still comes after the one it grew from.
-        places[request.id] = max(places.get(request.parent or "", _NOWHEN), _by_start(request))
-    requests.sort(key=lambda request: places[request.id])
-    used = sum(1 for request in requests if request.counted)
-    used_lanes = {request.lane for request in requests}
-    return Session(
-        id=id,
-        format=FORMAT,
-        completeness="messages",
-        lanes=tuple(lane for lane in lanes.values() if lane.id in used_lanes),
-        requests=tuple(with_harness_words(id, requests)),
-        events=tuple(events),
-        files=tuple(path for unit in units for path in unit.files),
-        harness="claude-code",
-        accounting=Accounting(
-            rows=rows,
-            used=used,
-            duplicate=duplicate + copies,
-            not_billable=not_billable,
-            skipped=tuple(sorted(skipped.items())),
-        ),
-        problems=tuple(problems),
-    )
+                step = tree.step(call) if known is None else known.step(tree, call)
+                lane = lanes.get(step.parent.key) if step.parent is not None else None
+                if lane is None:
+                    lane = assembly.new_lane(*_beginning(call))
+                lanes[call.key] = lane
+                request = make(unit, call, step, lane, call.key not in owned, names)
+                added = assembly.add(request, parent=request.parent, events=events_of(step, request))
+                names[call.key] = added.id
+    owned.update(lanes)
+    assembly.requests = with_harness_words(id, assembly.requests)
+    return assembly.build("messages"), names
 
 
-_NOWHEN = (0, 0)
-
-
-def _by_start(request: Request) -> tuple[int, int]:
-    return (request.start or request.end or 0, request.end or 0)
-
-
-def _lane(call: ClaudeCall, step: CallStep, lane_of: dict[int, str], lanes: dict[str, Lane]) -> Lane:
-    """The lane of a call: its parent's, or a new one where a conversation begins."""
-    if step.parent is not None and step.parent.index in lane_of:
-        return lanes[lane_of[step.parent.index]]
+def _beginning(call: ClaudeCall) -> tuple[str, Purpose]:
+    """What a lane is called that begins with a call, and what it is for."""
     if call.lane == "":
-        name, purpose = "main", "main"
-    elif call.lane == "sidechain":
-        name, purpose = "subagent", "subagent"
-    else:
-        name, purpose = f"subagent {call.lane}", "subagent"
-    id, number = name, 1
-    while id in lanes:
-        number += 1
-        id = f"{name} #{number}"
-    lane = Lane(id=id, title=id, purpose="main" if purpose == "main" else "subagent")
-    lanes[id] = lane
-    return lane
-
-
-def _events(call: ClaudeCall, step: CallStep, lane: Lane, before: str) -> list[Event]:
-    events = [
-        Event(kind=kind, time=nanoseconds(stamp), lane=lane.id, before=before, detail=detail)
-        for kind, stamp, detail in step.events
-    ]
-    parent = step.parent
-    if parent is not None:
-        when = nanoseconds(step.start)
-        if parent.model != call.model:
-            detail = f"{parent.model} -> {call.model}"
-            events.append(Event(kind="model_change", time=when, lane=lane.id, before=before, detail=detail))
-        if parent.version != call.version and parent.version and call.version:
-            detail = f"{parent.version} -> {call.version}"
-            events.append(Event(kind="version_change", time=when, lane=lane.id, before=before, detail=detail))
-        if parent.effort != call.effort and parent.effort and call.effort:
-            detail = f"{parent.effort} -> {call.effort}"
-            events.append(Event(kind="effort_change", time=when, lane=lane.id, before=before, detail=detail))
-    return events
+        return MAIN, "main"
+    return ("subagent" if call.lane == "sidechain" else f"subagent {call.lane}"), "subagent"

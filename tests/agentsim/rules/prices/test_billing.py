@@ -42,6 +42,24 @@ def test_a_list_that_falls_short_is_incomplete_and_ignored():
     assert billed_parts(request(usage, part)) == (usage,)
 
 
+@pytest.mark.parametrize(("output", "complete"), [(39, False), (40, True), (41, True)])
+def test_inner_calls_that_reach_the_top_level_are_billed(output: int, complete: bool) -> None:
+    """Input and output count together: one token of output less, and the list is incomplete."""
+    usage = Usage(fresh=3, read=20_000, output=40)
+    inner = Usage(fresh=3, read=9_000, output=0), Usage(fresh=0, read=11_000, output=output)
+    assert billed_parts(request(usage, *inner)) == (inner if complete else (usage,))
+
+
+def test_a_count_that_is_missing_counts_nothing() -> None:
+    usage = Usage(output=1)
+    inner = Usage(fresh=0, output=0), Usage(output=1)
+    assert billed_parts(request(usage, *inner)) == inner
+    assert billed_parts(request(Usage(output=2), *inner)) == (Usage(output=2),)
+    silent = Usage(fresh=1)
+    assert billed_parts(request(silent, Usage(fresh=1, output=0), Usage(fresh=0))) != (silent,)
+    assert billed_parts(request(silent, Usage(fresh=0, output=0), Usage(fresh=0))) == (silent,)
+
+
 def test_each_inner_call_has_the_tier_of_its_own_prompt():
     # Two calls of 80,000 tokens each: neither exceeds Haiku 5.5's 100,000, their sum does.
     call = Usage(fresh=0, read=80_000, output=0)

@@ -91,7 +91,7 @@ def test_csv(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_wrong_command_line(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", SAMPLE, *arguments]) == ExitCode.USAGE
     err = capsys.readouterr().err
-    assert says in err.splitlines()[0]
+    assert says in err.splitlines()[-1]
     assert err.count("agentsim: error:") == 1
 
 

@@ -44,7 +44,8 @@ def assert_budget(
 
     ``recording`` is a file or a folder in any format that can be read, or a session. ``max_cost`` and ``max_lost_cost``
     are dollars, ``max_equivalents`` are tokens of ordinary input, ``min_hit_rate`` is a share such as ``"85%"`` or
-    ``0.85``; ``max_misses`` is a number, or numbers by cause, and ``forbid`` names causes (``AS103``, ``AS1xx``).
+    ``0.85``; ``max_misses`` is a number, or numbers by cause, and ``forbid`` names causes (``AS103``, ``AS1xx``). So
+    many rows as ``allow_skipped`` may be skipped.
 
     Raises AssertionError with the table of limits and the misses behind it when one is broken or could not be judged,
     ValueError for an amount or a cause that is none, and OSError when the recording cannot be read.

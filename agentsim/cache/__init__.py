@@ -80,7 +80,7 @@ class CacheBackend(ABC):
 
     @abstractmethod
     def commit(self, lookup: CacheLookup, *, first_token: int | None = None, end: int | None = None) -> Served:
-        """Answer a request that was looked up; what is served is what the look-up said.
+        """Answer the request of ``lookup``, what :meth:`look_up` gave; what is served is what it said.
 
         Changes the cache: what the request reads is refreshed, what its breakpoints name is kept, and with a ``keep``
         of the look-up the rest is evicted first. A rejected request, and one without a prompt, change nothing.
@@ -91,7 +91,8 @@ class CacheBackend(ABC):
 
     @abstractmethod
     def evict(self, request: Request, keep: int, now: int) -> None:
-        """Lose what is kept of a request's prompt behind its first ``keep`` blocks, as an early eviction does.
+        """Lose what is kept of a request's prompt behind its first ``keep`` blocks at ``now``, as an early eviction
+        does.
 
         Changes the cache; safe to call twice. Raises :class:`CannotEvict` where that is not ours to decide.
         """

@@ -39,7 +39,11 @@ def replay(session: Session, backend: CacheBackend, *, price: bool = True) -> Le
 
 
 def scan(session: Session, backend: CacheBackend, *, price: bool = True) -> Ledger:
-    """The rows of :func:`replay` without a clock: recorded requests need none, they are only put in order."""
+    """The rows of :func:`replay` without a clock: recorded requests need none, they are only put in order.
+
+    ``backend`` answers the requests of ``session``, and must not have served anything yet; without ``price`` no row has
+    a cost.
+    """
     pricing = pricing_of(price)
     arrivals = arrivals_of(session.requests)
     with without_collection():
@@ -101,7 +105,7 @@ def _unpriced(_request: Request, _usage: Usage, stored: int) -> tuple[int | None
 
 
 def row_of(request: Request, served: Served, pricing: Price) -> Row:
-    """The row of a request that was served."""
+    """The row of a request that was ``served``, with its cost by ``pricing``."""
     usage = served.usage
     paid, equal, kept = pricing(request, usage, served.stored)
     return Row(

@@ -38,10 +38,11 @@ def diagnose(
 ) -> Diagnosis:
     """Judge every request of a session.
 
-    With bodies the provider's rules are relaxed one by one until the read is restored; without them causes are
-    eliminated by arithmetic. ``use_provider_diagnosis=False`` judges blind, as if the log held no word of the provider.
-    ``show_content`` puts excerpts around the first difference into each :class:`agentsim.core.verdict.Divergence`.
-    Where a request with a prompt has no reported usage, its row holds what the modeled provider says.
+    With bodies the provider's rules are relaxed one by one until the read is restored; without them, or with
+    ``use_bodies=False``, causes are eliminated by arithmetic. ``use_provider_diagnosis=False`` judges blind, as if the
+    log held no word of the provider. ``show_content`` puts excerpts around the first difference into each
+    :class:`agentsim.core.verdict.Divergence`. Where a request with a prompt has no reported usage, its row holds what
+    the modeled provider says.
     """
     by_bodies = use_bodies and session.completeness == "full" and any(r.prompt is not None for r in session.requests)
     if by_bodies:

@@ -54,8 +54,9 @@ def simulate(
     """Run a plan to its end. The same plan gives the same result, whatever the process, the platform or the time.
 
     ``backend`` is the one that the provider's rules describe, unless another is given; it must not have served
-    anything yet. ``live`` answers in its place, in its own time. With ``keep=False`` only the account is kept, and what
-    the backend keeps of each request. Raises ValueError for a provider without known rules.
+    anything yet. Without ``price`` nothing has a cost. ``live`` answers in its place, in its own time. With
+    ``keep=False`` only the account is kept, and what the backend keeps of each request. Raises ValueError for a
+    provider without known rules.
     """
     import simpy
 

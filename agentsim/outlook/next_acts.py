@@ -53,7 +53,8 @@ def next_acts(
 
     ``now`` is a time in nanoseconds (UTC); without it, ``after`` seconds after the last row, by default at once.
     ``pause`` are the seconds of a wait, ``models`` other models to go to (default: those of the session, or their
-    siblings). Changes nothing. Raises NothingToPrice (a ValueError), and OSError for a path without a session.
+    siblings), ``lane`` which lane (default: the main conversation that came last). Changes nothing. Raises
+    NothingToPrice (a ValueError), and OSError for a path without a session.
     """
     if not isinstance(session, Session):
         session = _read(session)

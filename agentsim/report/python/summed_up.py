@@ -43,10 +43,11 @@ def summary(
     until: date | None = None,
     workers: int = 1,
 ) -> SummedUp | GroupedUp:
-    """Sums over the sessions of files and folders, without a path over all on this machine.
+    """Sums over the sessions of the files and folders of ``path``, without it over all on this machine.
 
-    With ``by`` (day, week, month, model, project, harness, version, branch or agent), ``since`` or ``until`` it is a
-    table with a line for each group, as ``agentsim summary --by`` shows it.
+    With ``by`` (day, week, month, model, project, harness, version, branch or agent), ``since`` or ``until`` (the first
+    and the last day, UTC) it is a table with a line for each group, as ``agentsim summary --by`` shows it. ``workers``
+    is the number of processes that read.
     """
     if path is None:
         paths = [place.path for place in found_places()]

@@ -11,6 +11,7 @@ import msgspec
 
 from agentsim.core.extras import how_to_install, not_installed
 from agentsim.core.money import dollars
+from agentsim.whatif.backtest_standing import fails
 from agentsim.whatif.policies import Policy
 from agentsim.whatif.policy_simulation import SimulatedSums
 from agentsim.whatif.reproduction import Calibration
@@ -61,16 +62,21 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def told(self) -> int | None:
         """The saving as far as it may be told: ``None`` where it is withheld or its sign is not known."""
-        return self.saving if self._sign_is_known else None
+        return self.saving if self._may_be_told else None
 
     @property
     def told_equivalents(self) -> int | None:
         """The same in micro-tokens of ordinary input."""
-        return self.saving_equivalents if self._sign_is_known else None
+        return self.saving_equivalents if self._may_be_told else None
 
     @property
-    def _sign_is_known(self) -> bool:
-        return self.interval is None or self.interval.sign_holds
+    def is_unproven(self) -> bool:
+        """Whether predictions of this policy failed where agents really followed it: no dollars are told of it."""
+        return fails(self.policy.name)
+
+    @property
+    def _may_be_told(self) -> bool:
+        return not self.is_unproven and (self.interval is None or self.interval.sign_holds)
 
 
 class CombinationStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,7 +147,7 @@ def _records(comparison: Comparison) -> list[dict[str, object]]:
         record = _record(
             outcome.policy.spec, outcome.sums, outcome.changed, outcome.told, outcome.told_equivalents, shown
         )
-        if outcome.interval is not None:
+        if outcome.interval is not None and not outcome.is_unproven:
             record["saving_low"] = _exact(dollars(outcome.interval.low))
             record["saving_high"] = _exact(dollars(outcome.interval.high))
         record["changes"], record["assumes"] = outcome.policy.changes, outcome.policy.assumes

@@ -10,7 +10,7 @@ import msgspec
 from agentsim.core.prompt import Breakpoint
 from agentsim.core.session import Request
 from agentsim.harness.plan import Compaction, KeepAlivePlan, Plan
-from agentsim.harness.random_draws import Fixed
+from agentsim.harness.random_draws import FixedNumber
 from benchmarks.whatif.backtest_world import Gateway
 
 SHORT, LONG = 300, 3600
@@ -77,7 +77,7 @@ def _prefix_summaries(plan: Plan) -> Plan | None:
 
 def _compacted_at(limit: int) -> Change:
     def change(plan: Plan) -> Plan | None:
-        rule = plan.harness.compaction or Compaction(summary=Fixed(3_500), keep=10_300)
+        rule = plan.harness.compaction or Compaction(summary=FixedNumber(3_500), keep=10_300)
         if rule.trigger <= limit or rule.method == "server":
             return None
         return _harness(compaction=msgspec.structs.replace(rule, trigger=limit))(plan)

@@ -64,7 +64,14 @@ def write_comparison(paper: Paper, comparison: Comparison) -> None:
         )
         write_table(paper, COLUMNS, _of_policies(comparison, other))
     saving = [outcome for outcome in comparison.outcomes if outcome.told is not None and outcome.told > 0]
-    if any(outcome.interval is not None and outcome.told is None for outcome in comparison.outcomes):
+    unproven = sorted({outcome.policy.name for outcome in comparison.outcomes if outcome.is_unproven})
+    if unproven and comparison.withheld is None:
+        paper.paragraph(
+            (", ".join(unproven), Style.STRONG),
+            ": no dollars, because predictions were wrong too often where agents really followed it "
+            "(docs/whatif-benchmark.md).",
+        )
+    if any(o.interval is not None and not o.interval.sign_holds and not o.is_unproven for o in comparison.outcomes):
         paper.paragraph(
             ("unclear", Style.STRONG),
             ": it may save or cost. How long entries live beyond their lifetime, which are dropped early, and what "
@@ -126,11 +133,11 @@ def _of_policies(comparison: Comparison, outcomes: Sequence[Outcome]) -> list[li
         _row(
             outcome.policy.spec + (" *" if outcome.policy.changes else ""),
             outcome.sums,
-            outcome.saving,
+            None if outcome.is_unproven else outcome.saving,
             outcome.told_equivalents,
-            shown,
+            shown and not outcome.is_unproven,
             places,
-            outcome.interval,
+            None if outcome.is_unproven else outcome.interval,
         )
         for outcome in outcomes
     ]

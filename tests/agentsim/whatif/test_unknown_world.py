@@ -7,6 +7,7 @@ import pytest
 
 from agentsim.core.session import Request, Session, Usage
 from agentsim.report.saving_words import interval_words, saving_words
+from agentsim.whatif.backtest_standing import STANDINGS, BacktestStanding, fails
 from agentsim.whatif.comparison import compare
 from agentsim.whatif.policies import policy
 from agentsim.whatif.policy_simulation import prepare, simulate, under
@@ -134,3 +135,21 @@ def test_what_had_expired_is_there_where_it_lives_longer(pause: int, read: int) 
     given = counters([(0, 0, 40_000, 0), (pause, 0, 40_500, 0)])
     given = msgspec.structs.replace(given, completeness="messages")
     assert read_of(given, "r1", "ttl-1h") == read
+
+
+@pytest.mark.parametrize(
+    ("standing", "passes"),
+    [((99, 100, 300), True), ((98, 100, 300), False), ((99, 100, 301), False), ((0, 0, 0), True)],
+)
+def test_what_a_policy_must_reach_where_agents_really_follow_it(standing: tuple[int, int, int], passes: bool) -> None:
+    assert BacktestStanding(*standing).passes is passes
+
+
+def test_no_dollars_are_told_of_a_policy_that_fails() -> None:
+    rows = [(30 * n, 90_000 + 500 * (n - 1) if n else 0, 500 if n else 90_000, 0) for n in range(30)]
+    comparison = compare(counters(rows), ["compact-earlier:at=60000", "no-caching"])
+    told = {outcome.policy.name: outcome.told is not None for outcome in comparison.outcomes}
+    assert told == {"compact-earlier": not fails("compact-earlier"), "no-caching": True}
+    assert not STANDINGS["compact-earlier"].passes
+    record = next(record for record in comparison.records() if str(record["policy"]).startswith("compact"))
+    assert (record["saving"], record["saving_low"], record["saving_high"]) == (None, None, None)

@@ -21,7 +21,7 @@ PATIENCE = 60
 ALLOWED = re.compile(
     r"\x1b\[(?:[0-9]{1,2}(?:;[0-9]{1,2})*)?m"  # colour and weight
     r"|\r\x1b\[K"  # the progress bar takes itself away
-    r"|\r(?=reading logs )"  # or draws itself again
+    r"|\r(?=(?:reading logs|simulating settings) )"  # or draws itself again
     r"|\r?\n"
 )
 FORBIDDEN = re.compile(

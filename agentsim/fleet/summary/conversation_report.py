@@ -15,9 +15,8 @@ import msgspec
 from agentsim.bodies.messages_usage import usage_of
 from agentsim.bodies.serving_provider import is_vendor
 from agentsim.core.dates import DAY
-from agentsim.core.session import Usage
+from agentsim.core.session import Request, Usage
 from agentsim.core.verdict import Verdict
-from agentsim.diagnose.diagnosis import judge_rows
 from agentsim.diagnose.diagnosis_totals import in_equivalents, price_of_loss, price_of_unlogged, unlogged_base
 from agentsim.diagnose.facts_from_session import EntryLifetime, facts_of_request, lifetime
 from agentsim.diagnose.lifetime_clock import OBSERVED_CLOCK
@@ -32,7 +31,6 @@ from agentsim.traces.readers.claude_code.claude_conversation import ClaudeConver
 from agentsim.traces.readers.claude_code.claude_files import LogFile
 from agentsim.traces.readers.claude_code.claude_requests import HARNESS, events_of, request_id, request_of
 from agentsim.traces.readers.claude_code.claude_scan import scan
-from agentsim.traces.readers.claude_code.claude_session import session_of
 from agentsim.traces.readers.claude_code.claude_steps import CallStep, Tree
 from agentsim.traces.session_assembly import changes_between
 from agentsim.traces.time_stamps import nanoseconds
@@ -137,6 +135,9 @@ class _Judge:
 
     def _as_replayed(self, group: tuple[LogFile, ...]) -> UnitReport:
         """Where rows must be known together: all of them are judged at once."""
+        from agentsim.diagnose.diagnosis import judge_rows
+        from agentsim.traces.readers.claude_code.claude_session import session_of
+
         session, names = session_of(group[0].session, (self.unit,), set())
         verdicts = {verdict.request: verdict for verdict in judge_rows(session)}
         mine = [call for call in self.unit.calls if call.key not in self.owned]
@@ -159,25 +160,30 @@ class _Judge:
         self.lane_of.append(lane)
         inherited = None if parent is None else self.lifetimes[parent.index]
         self.lifetimes.append(self._lifetime(call, inherited))
-        row = self._facts(call, step, 2)
+        came_from = None
+        if parent is not None:
+            up = self.tree.step(parent, count=False)
+            first = up.parent if up.parent is not None and up.parent.index < parent.index else None
+            came_from = self._facts(parent, up, None if first is None else self._facts(first, _NO_STEP, None))
+        row, _ = self._facts(call, step, came_from)
         above = row.parent
         reads_all = above is not None and row.read >= above.warm > 0
         if parent is not None and above is not None and above.ttl is None and reads_all and _may_be_idle(parent, call):
             return None
         return judge_row(row, self.memories[lane], OBSERVED_CLOCK, use_provider=True, has_messages=True)
 
-    def _facts(self, call: ClaudeCall, step: CallStep, back: int) -> RowFacts:
-        """The facts of a call, and of so many before it."""
-        above = None
-        if back and step.parent is not None and step.parent.index < call.index:
-            above = self._facts(step.parent, self.tree.step(step.parent, count=False), back - 1)
+    def _facts(
+        self, call: ClaudeCall, step: CallStep, came_from: tuple[RowFacts, Request] | None
+    ) -> tuple[RowFacts, Request]:
+        """The facts of a call, as a request, beside those of the one it grew from."""
         request = request_of(self.unit, call, step)
         events = events_of(step, request)
-        if above is not None and step.parent is not None:
-            events += changes_between(request_of(self.unit, step.parent, _NO_STEP), request)
+        if came_from is not None:
+            events += changes_between(came_from[1], request)
+        above = None if came_from is None else came_from[0]
         row = facts_of_request(request, above, events, harness=HARNESS, writes=True)
         row.ttl, row.ttl_dropped = self.lifetimes[call.index]
-        return row
+        return row, request
 
     def _lifetime(self, call: ClaudeCall, inherited: EntryLifetime | None) -> EntryLifetime:
         """As the judge has it, which is asked once for each kind of write."""

@@ -119,7 +119,7 @@ def test_every_format_reads_the_same_packed(module: str, end: str, tmp_path: Pat
             target.write_bytes(pack(path.read_bytes()))
             shutil.copystat(path, target)
 
-    def told(folder: Path) -> list[object]:
+    def told(folder: Path) -> list[str]:
         return sorted(
             str((session.format, request.model, request.usage, request.start, request.end, request.purpose))
             for session in read([str(folder)], [])

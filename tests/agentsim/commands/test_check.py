@@ -235,7 +235,8 @@ def test_growth_is_measured_from_where_the_branch_began(project: Path, capsys: p
     (project / "agentsim.toml").write_text('[[budget]]\ntraces = "rec/*.jsonl"\nmax-growth = "10%"\n')
     git("init", "-q", "-b", "main")
     assert main(["baseline", "write"]) == 0
-    git("add", "."), git("commit", "-qm", "cheap")
+    git("add", ".")
+    git("commit", "-qm", "cheap")
     git("checkout", "-qb", "work")
     write(after(id="gate-before"), project / "rec" / "run.jsonl")  # 29 % dearer, and accepted on the branch
     assert main(["baseline", "write"]) == 0

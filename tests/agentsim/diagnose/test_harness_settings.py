@@ -37,9 +37,9 @@ def test_a_harness_is_known_by_the_names_that_logs_and_people_use() -> None:
     for name in ("claude-code", "Claude Code", "claude"):
         assert known_harness(name) is known_harness("claude-code") is not None
     assert known_harness("gemini") is known_harness("gemini-cli") is not None
-    for name in (None, "", "something-else"):
-        assert known_harness(name) is None
-        assert settings_for(name) == ()
+    for unknown in (None, "", "something-else"):
+        assert known_harness(unknown) is None
+        assert settings_for(unknown) == ()
 
 
 @pytest.mark.parametrize(

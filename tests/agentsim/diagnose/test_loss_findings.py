@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,7 +132,7 @@ def test_tools_of_one_server_are_one_change() -> None:
     tools = [
         old[0],
         *(
-            type(old[0])(**{**as_fields(old[0]), "name": f"mcp__db__{n}", "digest": n.encode().ljust(16)})
+            msgspec.structs.replace(old[0], name=f"mcp__db__{n}", digest=n.encode().ljust(16))
             for n in ("query", "list")
         ),
     ]
@@ -141,7 +142,3 @@ def test_tools_of_one_server_are_one_change() -> None:
     assert sentences == ("2 tools of the MCP server db came together: query, list.",)
     assert fix is None
     assert words_of_change(first_difference(new, old), new, old)[0][0].startswith("2 tools of the MCP server db went")
-
-
-def as_fields(block: object) -> dict[str, object]:
-    return {name: getattr(block, name) for name in block.__struct_fields__}  # type: ignore[attr-defined]

@@ -161,7 +161,7 @@ def drawn(draw: st.DrawFn) -> Session:
     return Session(
         id="s",
         format="test",
-        completeness=draw(st.sampled_from(("usage", "messages"))),  # type: ignore[arg-type]
+        completeness=draw(st.sampled_from(("usage", "messages"))),
         lanes=(Lane(id="main", title="main"),),
         requests=tuple(requests),
         events=tuple(events),

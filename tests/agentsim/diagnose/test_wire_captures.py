@@ -333,7 +333,7 @@ def test_reads_of_gemini_within_a_block_are_hits(tmp_path: Path) -> None:
 
 def test_a_setting_whose_reach_nobody_documents_comes_before_chance(tmp_path: Path) -> None:
     format = {"output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}}}
-    bodies = [{"system": SYSTEM, "messages": turns(count)} for count in (1, 3)]
+    bodies: list[dict[str, Any]] = [{"system": SYSTEM, "messages": turns(count)} for count in (1, 3)]
     rows = [(0, bodies[0], 2_300, 0), (20, {**format, **bodies[1]}, 2_800, 0)]
     verdict = judged(tmp_path / "a.jsonl", messages_api(*rows))[1]
     assert (verdict.kind, verdict.cause, verdict.alternatives) == ("miss", "AS902", ("AS407", "AS503"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,7 +21,7 @@ from agentsim.whatif.comparison import compare
 from tests.agentsim.whatif.policies.small import HEAD, block, request
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
-MODEL = {"model": "gpt-5.4", "provider": "openai"}
+MODEL: dict[str, Any] = {"model": "gpt-5.4", "provider": "openai"}
 FRESH, READ = 2_500_000, 250_000
 
 

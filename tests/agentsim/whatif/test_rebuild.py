@@ -19,7 +19,8 @@ from agentsim.traces.samples.make_claude_code import session as sample
 from agentsim.whatif.comparison import compare
 from agentsim.whatif.policies import policy
 from agentsim.whatif.policy_simulation import CannotSimulate, add_up, prepare, simulate, under
-from agentsim.whatif.rebuilt_prompts import UNLOGGED, rebuild
+from agentsim.whatif.rebuilt_prompts import rebuild
+from agentsim.whatif.unlogged_calls import UNLOGGED
 from tests.agentsim.whatif.policies.small import session as small_session
 
 SAMPLES = Path(__file__).resolve().parents[3] / "traces" / "samples"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Session
 from tests.agentsim.whatif.policies.small import (
     HEAD,
     MINUTE,
-    SECOND,
     block,
     equivalents,
     request,

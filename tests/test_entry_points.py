@@ -56,7 +56,7 @@ def test_a_report_in_the_format_of_another_package(installed: Path) -> None:
 def test_a_format_that_nobody_adds_is_told_with_those_there_are(installed: Path) -> None:
     done = run(installed, "check", SAMPLE, "--max-misses", "99", "--format", "two-words")
     assert done.returncode == 2
-    assert "no format is called 'two-words'; formats are terminal, json" in done.stderr
+    assert "no format is called 'two-words'; did you mean one-word?" in done.stderr
     assert "one-word" in done.stderr
 
 

@@ -21,6 +21,7 @@ from agentsim.traces.write_lifetimes import with_proved_lifetimes
 T = TypeVar("T")
 
 _NOWHEN = (-(2**63), 0)
+_LAST = (2**63, 0)
 
 MAIN = "main"
 """The lane of the conversation with the person."""
@@ -99,13 +100,15 @@ class Assembly:
         return request
 
     def build(self, completeness: Completeness) -> Session:
-        """The session, its requests in order of their start; one without a time follows the one before it in its
-        lane."""
+        """The session, its requests in order of their start. One without a time follows the one before it in its lane;
+        those of a lane without any come last."""
+        dated = {request.lane for request in self.requests if request.start is not None or request.end is not None}
         places: dict[str, tuple[int, int]] = {}
         latest: dict[str, tuple[int, int]] = {}
         for request in self.requests:
             start = request.start if request.start is not None else request.end
-            place = latest.get(request.lane, _NOWHEN) if start is None else (start, request.end or 0)
+            first = _NOWHEN if request.lane in dated or not dated else _LAST
+            place = latest.get(request.lane, first) if start is None else (start, request.end or 0)
             # Clocks jump; a request still comes after the one it grew from.
             latest[request.lane] = places[request.id] = max(places.get(request.parent or "", _NOWHEN), place)
         requests = sorted(self.requests, key=lambda request: places[request.id])

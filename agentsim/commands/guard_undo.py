@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -9,6 +10,7 @@ import click
 from agentsim.commands.options.command import Command
 from agentsim.commands.options.guard_options import agreed, scope_option, show_difference, yes_option
 from agentsim.report.exits import ExitCode, Failure
+from agentsim.report.paper import Paper
 
 if TYPE_CHECKING:
     from agentsim.guard.installation import Scope
@@ -37,11 +39,11 @@ def command(scope: Scope, yes: bool) -> ExitCode:
             error.strerror or "cannot be read", file=file, remedy="check that it is a file you may read"
         ) from None
     if plan.before is None or not plan.changes:
-        click.echo(f"{file}: nothing of agentsim is in it")
+        Paper.on(sys.stdout).paragraph(f"{file}: nothing of agentsim is in it")
         return ExitCode.OK
     show_difference(plan)
     if not agreed(yes):
         return ExitCode.OK
     apply(plan, undo=True)
-    click.echo(f"{file}: as it was")
+    Paper.on(sys.stdout).paragraph(f"{file}: as it was")
     return ExitCode.OK

@@ -47,6 +47,7 @@ STANDS_FOR = {
     "OUT": "out.jsonl",
     "CODE": "AS301",
     "N": "2",
+    "94fab1a1": "3f0c7d52",
 }
 PLACEHOLDERS = {"NAME", "MODEL", "SCENARIO", "TRACE", "COMMAND"}
 

@@ -91,14 +91,8 @@ def test_no_key_leaves_the_log_with_the_words(tmp_path: Path, capsysbinary: pyte
     said = " and ".join(KEYS)
     message = {"role": "user", "content": [{"type": "text", "text": f"Use {said}, please."}]}
     body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "system": f"Key: {KEYS[0]}", "messages": [message]}
-    answer: dict[str, Any] = {
-        "id": "m",
-        "type": "message",
-        "role": "assistant",
-        "model": "claude-sonnet-4-5",
-        "content": [],
-    }
-    answer["usage"] = {"input_tokens": 90, "output_tokens": 3}
+    answer: dict[str, Any] = {"id": "m", "type": "message", "role": "assistant", "content": []}
+    answer |= {"model": "claude-sonnet-4-5", "usage": {"input_tokens": 90, "output_tokens": 3}}
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps({"start": 1, "end": 2, "request": body, "response": answer}) + "\n")
     assert main(["trace", "convert", str(log), str(tmp_path / "out.jsonl")]) == 0

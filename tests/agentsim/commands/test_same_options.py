@@ -138,6 +138,7 @@ def test_a_dash_is_standard_input(
 ) -> None:
     """The same as by its path, but for the name of the file."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "400")  # a long path is broken on a narrow page
     data = Path(LOG).read_bytes()
     named = tmp_path / "stdin"
     named.write_bytes(data)

@@ -51,6 +51,10 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     after: str | None = None
 
 
+LEAST_LOSS = 64
+"""Tokens; less than this is the inexactness of sizes, or the end of a message written in another way, and no loss."""
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to the row of one request, and why.
 

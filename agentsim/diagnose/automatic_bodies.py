@@ -14,11 +14,11 @@ from agentsim.cache.rules_in_force import RulesInForce, by_interface
 from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request
-from agentsim.core.verdict import Divergence, Evidence, Kind, Verdict
+from agentsim.core.verdict import LEAST_LOSS, Divergence, Evidence, Kind, Verdict
 from agentsim.diagnose.automatic_rows import DOUBT, PAUSE, TURN
 from agentsim.diagnose.changed_things import words_of_change
 from agentsim.diagnose.host_change import host_changed
-from agentsim.diagnose.kept_content import LEAST_LOSS, is_replaced, summary_words, unread_content
+from agentsim.diagnose.kept_content import is_replaced, summary_words, unread_content
 from agentsim.diagnose.prompt_diff import cause_of, first_difference
 from agentsim.diagnose.read_steps import known_step
 from agentsim.diagnose.relax_causes import LATE_READABLE

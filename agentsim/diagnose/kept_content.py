@@ -9,10 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from agentsim.core.prompt import Block, Prompt
+from agentsim.core.verdict import LEAST_LOSS
 from agentsim.diagnose.text_edits import common_prefix, common_suffix
-
-LEAST_LOSS = 64
-"""Tokens; where the content changed, less than this is the inexactness of sizes, and no loss."""
 
 _REPLACED_BLOCKS = 4
 """A history of at least so many blocks of which nothing is left was replaced, not edited."""

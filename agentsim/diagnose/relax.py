@@ -19,10 +19,9 @@ from agentsim.cache.simulate import arrivals_of
 from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Session, Usage
-from agentsim.core.verdict import Kind, Prediction, Verdict
+from agentsim.core.verdict import LEAST_LOSS, Kind, Prediction, Verdict
 from agentsim.diagnose.automatic_bodies import AutomaticJudge
 from agentsim.diagnose.diagnosis_totals import in_equivalents, price_of_loss
-from agentsim.diagnose.kept_content import LEAST_LOSS
 from agentsim.diagnose.lost_reads import LossFinder, LostRead
 from agentsim.diagnose.prompt_diff import cause_of
 from agentsim.diagnose.relax_causes import CauseFinder

@@ -7,7 +7,7 @@ or a loss, whose cause :mod:`agentsim.diagnose.elimination` looks for.
 
 from __future__ import annotations
 
-from agentsim.core.verdict import Kind, Prediction, Verdict
+from agentsim.core.verdict import LEAST_LOSS, Kind, Prediction, Verdict
 from agentsim.diagnose.automatic_rows import judge_automatic
 from agentsim.diagnose.elimination import Elimination, find_cause
 from agentsim.diagnose.lifetime_clock import LifetimeClock, expiry
@@ -259,6 +259,8 @@ def _shorter(
             established=(f"The whole prefix of request {logged_end} is read again: that older entry was alive.",),
             to_check=("Whether a parameter was changed and changed back, or the history rewritten and restored.",),
         )
+    if missing < LEAST_LOSS and not labelled and row.read:
+        return quiet("hit", f"All but the last {missing:,} tokens of what was cached was read.")
     found = find_cause(RowCase(row, parent, memory, clock, blind=not use_provider, messages=has_messages))
     return _miss(row, parent, memory, found, missing, foreseen, prediction)
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentsim.core.prompt import Block, Prompt
-from agentsim.diagnose.kept_content import LEAST_LOSS, unread_content
+from agentsim.core.verdict import LEAST_LOSS
+from agentsim.diagnose.kept_content import unread_content
 
 PROSE = "the house has rules and the rules are old " * 40
 

@@ -441,3 +441,12 @@ def test_what_a_row_itself_shows(fields: Mapping[str, object], cause: str) -> No
     before = {"t": 0, "read": 0, "write_short": 20_000, "speed": "standard", "account": "one"}
     verdict = verdicts(before, {"t": 20, "speed": "standard", "account": "one", **fields})[1]
     assert (verdict.kind, verdict.cause, verdict.evidence) == ("miss", cause, "implied")
+
+
+def test_a_few_tokens_at_the_end_of_a_message_are_no_loss() -> None:
+    def second(short: int) -> Verdict:
+        rows = ({"t": 0, "write_short": 9_000, "read": 0}, {"t": 30, "write_short": 700, "read": 9_000 - short})
+        return verdicts(*rows)[1]
+
+    assert (second(63).kind, second(63).lost) == ("hit", 0)
+    assert (second(64).kind, second(64).lost) == ("miss", 64)

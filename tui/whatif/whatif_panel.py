@@ -215,7 +215,7 @@ class WhatIfPanel(Vertical):
             rows.insert(0, [(f"not here: {self.rows.idle[policy.name]}", Ink.WARN)])
         interval = self.rows.saves[policy.name].interval if policy.name in self.rows.saves else None
         if interval is not None and interval.low != interval.high:
-            word = "saves between" if interval.sign_holds else f"{UNCLEAR}: between"
+            word = "saves" if interval.sign_holds else f"{UNCLEAR}:"
             rows.append([(f"{word} {interval_words(interval)}", Ink.STRONG)])
         if policy.assumes:
             rows.append([("if ", Ink.FAINT), policy.assumes])

@@ -114,7 +114,7 @@ def test_exec_answers_by_script_and_by_recording(agent: str, tmp_path: Path, cap
     assert run(agent, "one ", "--script", str(script), "--first-token", "1", "--rate", "1000") == 0
     script.write_text('[[turn]]\ntxt = "Hello."\n')
     assert run(agent, "one ", "--script", str(script)) == 2
-    assert "unknown field txt" in capfd.readouterr().err
+    assert "no such key; did you mean text?" in capfd.readouterr().err
     assert run(agent, "one ", "--script", str(script), "--replay", str(script)) == 2
     assert run(agent, "one ", "--replay", "traces/samples/atlas-14.usage.jsonl") == 3
     assert run(agent, "one ", "--fault", "418@1") == 2

@@ -79,7 +79,7 @@ def run(tree: Path, *words: str, code: int = 0) -> str:
     done = subprocess.run(
         [sys.executable, *words],
         cwd=tree,
-        env={**os.environ, "PYTHONPATH": str(tree)},
+        env={**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "160"},
         capture_output=True,
         text=True,
         check=False,

@@ -290,7 +290,7 @@ class PickerScreen(Page):
         if self._problems:
             self.app.push_screen(ProblemsScreen(self._problems))
         else:
-            self.notify("Every file was read.")
+            self.notify("Every file was read.", markup=False)
 
     def action_copy(self) -> None:
         """Copy the command that shows the session without the app."""

@@ -233,12 +233,13 @@ class PoolMachine(RuleBasedStateMachine):
         one.table[at] = self.cache.register(one.chain, at, page, one.start)
         known = prefix in self.read or prefix in self.idle
         assert (one.table[at] != page) == known
+        # A block that was given up and is written again is a new one: nobody has read it later than this request.
+        self.used[prefix] = max(self.used[prefix], one.start) if known or prefix in self.host else one.start
         if prefix in self.idle:
             self.idle.remove(prefix)
         if prefix in self.host:
             self.host.remove(prefix)
         self.read.add(prefix)
-        self.used[prefix] = max(self.used.get(prefix, one.start), one.start)
         return True
 
     def extend(self, dice):
@@ -372,3 +373,20 @@ def test_any_interleaving(part):
 
     Machine.part = part  # other dice than the other part's
     run_state_machine_as_test(Machine, settings=settings(max_examples=EXAMPLES, stateful_step_count=100))
+
+
+def test_a_block_written_again_is_as_old_as_its_writer():
+    """Two requests of time 0 hold the same prefix; one is read at 3 and given up, the other then writes its block again.
+    That copy was never read at 3, and ends at the lifetime after 0."""
+    pool = PagePool(2, BLOCK, Memory())
+    cache = PrefixCache(pool, lifetime=4)
+    chain = TokenChain(ROOT, BLOCK, (0, 0))
+    first, second = cache.allocate(1), cache.allocate(1)
+    assert cache.register(chain, 0, first[0], 0) == first[0]
+    cache.release(first)
+    cache.release(cache.take(cache.match(chain, now=3), 0, 3))
+    assert cache.match(chain, now=6).places == (first[0],)  # read at 3: readable until 7
+    assert cache.evict(1) == 1
+    assert cache.register(chain, 0, second[0], 0) == second[0]
+    assert cache.match(chain, now=3).places == (second[0],)
+    assert cache.match(chain, now=4).places == ()

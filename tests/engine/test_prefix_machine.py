@@ -376,7 +376,7 @@ def test_any_interleaving(part):
 
 
 def test_a_block_written_again_is_as_old_as_its_writer():
-    """Two requests of time 0 hold the same prefix; one is read at 3 and given up, the other then writes its block again.
+    """Two requests of time 0 hold one prefix; its block is read at 3 and given up, then the other writes it again.
     That copy was never read at 3, and ends at the lifetime after 0."""
     pool = PagePool(2, BLOCK, Memory())
     cache = PrefixCache(pool, lifetime=4)

@@ -278,5 +278,5 @@ def _counts_against(limit: Limit, finding: GateMiss) -> bool:
     if limit.kind == "forbid":
         return any(fits(limit.cause, code) for code in certain_causes(verdict))
     if limit.kind == "max-misses":
-        return limit.cause is None or fits(limit.cause, verdict.cause or "AS902")
+        return limit.cause is None or fits(limit.cause, verdict.code)
     return limit.kind == "max-lost-cost" or (limit.kind == "max-growth" and limit.metric == "misses")

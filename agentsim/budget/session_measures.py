@@ -6,22 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from agentsim.core.sums import FIELDS, Sums, known
 from agentsim.core.verdict import Verdict
+from agentsim.diagnose.cause_registry import finer_than
 from agentsim.diagnose.diagnosis import Diagnosis
 from agentsim.diagnose.never_read import never_read
 
 Counts = tuple[tuple[str, int], ...]
 """How often each code occurs, sorted by code."""
-
-_TOOLS = ("AS101", "AS102", "AS103", "AS104")
-_SYSTEM = ("AS110", "AS111")
-_MESSAGES = (*(f"AS{number}" for number in range(120, 130)), "AS131")
-NOT_PLACED = {
-    "AS105": _TOOLS,
-    "AS112": _SYSTEM,
-    "AS130": _MESSAGES,
-    "AS190": (*_TOOLS, "AS105", *_SYSTEM, "AS112", *_MESSAGES, "AS130"),
-}
-"""Causes that say in which part of the prompt something changed, but not what: each of these may be behind them."""
 
 PROOF = frozenset({"proved", "provider"})
 
@@ -66,7 +56,7 @@ def measure(diagnosis: Diagnosis, *, unread: bool = False) -> Measures:
         if not request.counted:
             continue
         if verdict.kind == "miss":
-            cause = verdict.cause or "AS902"
+            cause = verdict.code
             misses[cause] = misses.get(cause, 0) + 1
         elif verdict.kind not in ("compaction", "uncached"):
             continue
@@ -107,7 +97,7 @@ def _open_causes(verdict: Verdict, certain: tuple[str, ...]) -> Iterator[str]:
     named = dict.fromkeys((*certain, *verdict.alternatives))
     possible = dict(named)
     for code in named:
-        possible.update(dict.fromkeys(NOT_PLACED.get(code, ())))
+        possible.update(dict.fromkeys(sorted(finer_than(code))))
     return (code for code in possible if code not in certain)
 
 

@@ -55,6 +55,10 @@ LEAST_LOSS = 64
 """Tokens; less than this is the inexactness of sizes, or the end of a message written in another way, and no loss."""
 
 
+UNEXPLAINED_LOSS = "AS902"
+"""The cause of a loss that nothing explains."""
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to the row of one request, and why.
 
@@ -83,3 +87,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     to_check: tuple[str, ...] = ()
     fix: str | None = None
     compared_with: str | None = None
+
+    @property
+    def code(self) -> str:
+        """The code under which a loss is counted: its cause, or that of a loss which nothing explains."""
+        return self.cause or UNEXPLAINED_LOSS

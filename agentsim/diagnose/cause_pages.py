@@ -9,17 +9,9 @@ import sys
 from pathlib import Path
 from textwrap import fill
 
-from agentsim.diagnose.cause_registry import CAUSES, Cause
+from agentsim.diagnose.cause_registry import CAUSES, GROUPS, Cause
 from agentsim.diagnose.harness_settings import known_harnesses, settings_for
 
-_GROUPS = {
-    "AS1": "The prefix changed",
-    "AS2": "Lifetime",
-    "AS3": "Breakpoints and lookback",
-    "AS4": "Settings in the key",
-    "AS5": "Concurrency and routing",
-    "AS9": "Unexplained",
-}
 _NOTE = "<!-- Written by agentsim.diagnose.cause_pages from causes.toml. Edit that. -->"
 
 
@@ -27,7 +19,7 @@ def page(item: Cause) -> str:
     """The page of one cause, in Markdown."""
     parts = (
         f"# {item.code}: {item.title}",
-        f"`{item.slug}` · {_GROUPS[item.code[:3]]}",
+        f"`{item.slug}` · {item.group}",
         "## What it means",
         fill(item.meaning, 100),
         "## How to confirm it",
@@ -56,7 +48,7 @@ def _settings(item: Cause) -> list[str]:
 def index() -> str:
     """The page that lists all causes, in Markdown."""
     lines = ["# Causes", "", "Why a request lost its prompt cache, by code.", ""]
-    for prefix, group in _GROUPS.items():
+    for prefix, group in GROUPS.items():
         lines += [f"## {group}", ""]
         lines += [f"- [{code}]({code}.md) {item.title}" for code, item in CAUSES.items() if code.startswith(prefix)]
         lines.append("")

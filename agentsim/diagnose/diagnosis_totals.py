@@ -127,7 +127,7 @@ def add_up(requests: Sequence[Request], rows: Iterable[Row], verdicts: Iterable[
         predictions[verdict.prediction] = predictions.get(verdict.prediction, 0) + 1
         unlogged += verdict.unlogged is not None
         if verdict.kind == "miss":
-            sums = losses.setdefault(verdict.cause or "AS902", [0, 0, 0, 0, 0])
+            sums = losses.setdefault(verdict.code, [0, 0, 0, 0, 0])
             sums[0] += 1
             sums[1] += verdict.lost
             if verdict.lost_cost is None:

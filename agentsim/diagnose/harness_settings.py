@@ -15,6 +15,7 @@ import msgspec
 
 from agentsim.core.session import EventKind, Request, Session
 from agentsim.core.verdict import Verdict
+from agentsim.diagnose.cause_registry import CAUSES
 
 FILE = os.path.join(os.path.dirname(__file__), "harness_settings.toml")
 
@@ -160,7 +161,7 @@ def recipe_for(verdict: Verdict, harness: str | None) -> str | None:
     return known.record
 
 
-WITHOUT_PLACE = frozenset({"AS105", "AS112", "AS130", "AS190", "AS901", "AS902"})
+WITHOUT_PLACE = frozenset(one.code for one in CAUSES.values() if one.placeless)
 """Causes that only bodies can settle."""
 
 

@@ -12,6 +12,7 @@ import msgspec
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Row
 from agentsim.core.verdict import Verdict
+from agentsim.diagnose.cause_registry import CAUSES
 from agentsim.diagnose.changed_things import ClearedThing, changed_tools, cleared_thing
 from agentsim.diagnose.diagnosis import Diagnosis
 from agentsim.diagnose.loss_leads import EXPECTED, Lead, find_lead, marked_rows
@@ -24,7 +25,7 @@ SAME_FLOOR = 200
 SAME_TIME = 10
 """Times between losses that differ by less than one part in so many are a rhythm."""
 
-_BLIND = frozenset({"AS105", "AS112", "AS130", "AS190", "AS901", "AS902"})
+_BLIND = frozenset(one.code for one in CAUSES.values() if one.placeless)
 """Causes that name no place: how far the read reached is what they have in common."""
 
 _PLURALS = {
@@ -79,7 +80,7 @@ def findings_of(diagnosis: Diagnosis) -> RepeatedLosses:
         costs = [loss.verdict.lost_cost for loss in group if loss.verdict.lost_cost is not None]
         found.append(
             RepeatedLoss(
-                cause=group[0].verdict.cause or "AS902",
+                cause=group[0].verdict.code,
                 what=_what(group),
                 rhythm=_rhythm(group, order),
                 rows=tuple(loss.number for loss in group),
@@ -89,7 +90,7 @@ def findings_of(diagnosis: Diagnosis) -> RepeatedLosses:
             )
         )
     found.sort(key=lambda one: (-(one.cost or 0), -one.tokens, one.rows))
-    unclear = [loss for loss in losses if (loss.verdict.cause or "AS902") in _BLIND]
+    unclear = [loss for loss in losses if loss.verdict.code in _BLIND]
     together = find_lead(marks, _ids(unclear))
     said = together is not None and any(
         one.lead is not None and one.lead.what == together.what and 2 * len(one.rows) > len(unclear) for one in found
@@ -103,7 +104,7 @@ def _ids(losses: Sequence[_Loss]) -> set[str]:
 
 def _leaves_open(loss: _Loss) -> bool:
     """Whether a cause leaves the question when it happens: a lifetime, a setting or a breakpoint answers it itself."""
-    return (loss.verdict.cause or "AS902")[:3] in ("AS1", "AS9")
+    return loss.verdict.code[:3] in ("AS1", "AS9")
 
 
 def _losses(diagnosis: Diagnosis) -> list[_Loss]:
@@ -129,7 +130,7 @@ def _groups(losses: Sequence[_Loss]) -> list[list[_Loss]]:
 
 def _key(loss: _Loss, floors: dict[str, list[int]]) -> tuple[object, ...]:
     verdict, place = loss.verdict, loss.verdict.place
-    cause = verdict.cause or "AS902"
+    cause = verdict.code
     if place is None:
         if cause not in _BLIND:
             return (cause,)

@@ -11,6 +11,7 @@ from agentsim.cache.modeled_provider import ProviderQuery
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Usage
 from agentsim.core.verdict import Divergence, Evidence, Verdict
+from agentsim.diagnose.cause_registry import CAUSES
 from agentsim.rules.providers import ProviderRules
 
 
@@ -92,15 +93,7 @@ class NamedCause(NamedTuple):
     place: Divergence | None = None
 
 
-SETTING_CAUSES = {
-    "tool_choice": "AS401",
-    "thinking": "AS402",
-    "effort": "AS403",
-    "images_present": "AS405",
-    "speed": "AS406",
-    "prompt_cache_key": "AS503",
-    "user": "AS503",
-}
+SETTING_CAUSES = {name: one.code for one in CAUSES.values() for name in one.settings}
 """Causes by setting; any other setting in the key is AS407."""
 
 

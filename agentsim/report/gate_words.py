@@ -110,7 +110,7 @@ def percent(value: Fraction) -> str:
 
 def miss_title(verdict: Verdict) -> str:
     """The code and what it stands for: ``AS103 The tools came in another order``."""
-    code = verdict.cause or "AS902"
+    code = verdict.code
     return f"{code} {cause_title(code)}".rstrip()
 
 

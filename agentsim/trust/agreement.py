@@ -9,6 +9,7 @@ import msgspec
 
 from agentsim.core.session import Session
 from agentsim.core.verdict import Verdict
+from agentsim.diagnose.cause_registry import CAUSES
 from agentsim.diagnose.diagnosis import judge_rows
 from agentsim.diagnose.provider_words import fitting, known_words
 
@@ -19,7 +20,11 @@ leaves open, or there was no loss to explain. ``contradicted``: the verdict rule
 REASON_CAUSES: dict[str, frozenset[str]] = {word: fitting(word) for word in known_words()}
 """The causes that say the same as a provider's reason."""
 
-UNEXPLAINED = frozenset({"AS901", "AS902", "AS190"})
+_DIFFERENCE = ("AS1", "AS4")
+"""Groups of causes that say how the two requests differ."""
+
+UNEXPLAINED = frozenset(one.code for one in CAUSES.values() if one.placeless and one.within is None)
+"""Causes that name nothing, not even a section of the prompt."""
 
 
 class AgreedRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -128,13 +133,11 @@ def _grade(reason: str | None, verdict: Verdict) -> Grade:
     possible = {verdict.cause, *verdict.alternatives}
     if reason is None:
         # Compared and equal, and yet lost: an expiry, the lookback or the provider's side. A changed prefix is not.
-        changed = verdict.cause is not None and verdict.cause.startswith(("AS1", "AS4")) and verdict.cause != "AS190"
+        changed = verdict.cause not in UNEXPLAINED and (verdict.cause or "").startswith(_DIFFERENCE)
         if not changed:
             return "compatible" if verdict.cause in UNEXPLAINED else "exact"
         return (
-            "compatible"
-            if any(code.startswith(("AS2", "AS3", "AS5", "AS9")) for code in verdict.alternatives)
-            else "contradicted"
+            "compatible" if any(not code.startswith(_DIFFERENCE) for code in verdict.alternatives) else "contradicted"
         )
     same = REASON_CAUSES.get(reason)
     if same is None:

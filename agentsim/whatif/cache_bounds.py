@@ -17,6 +17,7 @@ from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Session, Usage
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose import diagnose
+from agentsim.diagnose.cause_registry import CAUSES
 from agentsim.rules.prices import RateCard, default_book, input_cost
 from agentsim.rules.providers import ProviderRules, rules_for
 from agentsim.whatif.policies.session_rewriting import has_markers
@@ -36,11 +37,16 @@ FEWEST_WRITTEN = 1_000
 
 DAY = 86_400
 
+_TITLES = {
+    "retention": "kept for a day",
+    "one-cache": "always one cache",
+    "same-prefix": "the front unchanged",
+    "same-settings": "settings unchanged",
+}
+
 FAMILIES: Mapping[str, tuple[str, frozenset[str]]] = {
-    "retention": ("kept for a day", frozenset({"AS201", "AS202", "AS203", "AS204", "AS205", "AS206"})),
-    "one-cache": ("always one cache", frozenset({"AS501", "AS502", "AS503"})),
-    "same-prefix": ("the front unchanged", frozenset(f"AS{n}" for n in range(101, 191))),
-    "same-settings": ("settings unchanged", frozenset({"AS401", "AS402", "AS403", "AS405", "AS406", "AS407"})),
+    name: (title, frozenset(one.code for one in CAUSES.values() if one.undone_by == name))
+    for name, title in _TITLES.items()
 }
 """What undoes which causes."""
 

@@ -16,41 +16,15 @@ from agentsim.core.money import PICODOLLARS, format_dollars
 from agentsim.core.session import Request, Session
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose import Diagnosis
+from agentsim.diagnose.cause_registry import CAUSES
 from agentsim.whatif.policies import Policy, policy
 from agentsim.whatif.policy_simulation import CannotSimulate, Case, add_up, prepare, simulate
 
-FIXES: Mapping[str, str] = MappingProxyType(
-    {
-        "AS101": "deferred-tools",
-        "AS102": "deferred-tools",
-        "AS103": "tool-order",
-        "AS104": "deferred-tools",
-        "AS110": "volatile-last",
-        "AS111": "volatile-last",
-        "AS120": "volatile-last",
-        "AS122": "prune-at-compaction",
-        "AS126": "volatile-last",
-        "AS201": "keep-alive",
-        "AS202": "keep-alive",
-        "AS203": "keep-alive",
-        "AS204": "keep-alive",
-        "AS206": "keep-alive",
-        "AS301": "marker-previous",
-        "AS302": "stagger-fan-out",
-        "AS305": "marker-best",
-        "AS306": "volatile-last",
-        "AS307": "uncached-one-shots",
-        "AS401": "free-tool-choice",
-        "AS402": "pin-thinking",
-        "AS403": "pin-effort",
-        "AS404": "pin-model",
-        "AS501": "stagger-fan-out",
-        "AS502": "stagger-fan-out",
-    }
-)
+FIXES: Mapping[str, str] = MappingProxyType({one.code: one.policy for one in CAUSES.values() if one.policy is not None})
 """The policy that is the fix of a cause. Causes that no policy undoes (a lost entry, a changed text) have none."""
 
-_SETTINGS = {"AS401": "tool_choice", "AS402": "thinking", "AS403": "effort"}
+_PINNED = "pin-"
+"""Policies of this beginning keep a value, which concerns all rows that have the other one."""
 
 
 class Saving(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,12 +67,10 @@ def savings(diagnosis: Diagnosis) -> tuple[Saving | None, ...]:
 
 def with_savings(diagnosis: Diagnosis) -> Diagnosis:
     """The diagnosis with the saving of each fix told beside the fix."""
-    from agentsim.diagnose.cause_registry import cause
-
     verdicts = list(diagnosis.verdicts)
     for number, saving in enumerate(savings(diagnosis)):
         if saving is not None:
-            text = verdicts[number].fix or cause(saving.cause).fix
+            text = verdicts[number].fix or CAUSES[saving.cause].fix
             verdicts[number] = msgspec.structs.replace(verdicts[number], fix=f"{text} {in_words(saving)}")
     return msgspec.structs.replace(diagnosis, verdicts=tuple(verdicts))
 
@@ -130,8 +102,9 @@ def _is_fixable(verdict: Verdict) -> bool:
 
 def _rows_of(verdict: Verdict, session: Session) -> tuple[str, ...]:
     """The row, and for a setting the rows after it in its lane that keep the changed value."""
-    setting = _SETTINGS.get(verdict.cause or "")
-    if setting is None and verdict.cause != "AS404":
+    found = CAUSES[verdict.code]
+    setting = found.settings[0] if found.settings else None
+    if setting is None and not (found.policy or "").startswith(_PINNED):
         return (verdict.request,)
     rows: list[str] = []
     changed: object = None

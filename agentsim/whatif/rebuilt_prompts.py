@@ -20,11 +20,10 @@ import msgspec
 from agentsim.core.prompt import DIGEST_SIZE, Block, Breakpoint, Prompt
 from agentsim.core.session import Request, Session
 from agentsim.core.verdict import Verdict
+from agentsim.diagnose.cause_registry import CAUSES
 from agentsim.whatif.unlogged_calls import UNLOGGED, unlogged_call
 
-SAME_PREFIX = frozenset(
-    {"AS201", "AS202", "AS203", "AS204", "AS205", "AS206", "AS301", "AS404", "AS501", "AS503", "AS901", "AS902"}
-)
+SAME_PREFIX = frozenset(one.code for one in CAUSES.values() if one.prefix_kept)
 """Causes of a loss that left the prompt as it was: an expiry, the lookback, another model or cache, a dropped entry."""
 
 LONGEST_HEAD = 50_000

@@ -9,12 +9,13 @@ from typing import Literal, NamedTuple
 from agentsim.core.dates import SECOND
 from agentsim.core.session import Request, Row, Session, Usage
 from agentsim.core.verdict import Verdict
+from agentsim.diagnose.cause_registry import CAUSES
 from agentsim.diagnose.lifetime_clock import OBSERVED_CLOCK
 from agentsim.report import figures
 from agentsim.rules.providers import rules_for
 
 SHORT, LONG = 300, 3600
-EXPIRED = frozenset({"AS201", "AS202", "AS203", "AS204", "AS205", "AS206"})
+EXPIRED = frozenset(one.code for one in CAUSES.values() if one.undone_by == "retention")
 
 Fate = Literal["used", "late", "unused"]
 """An entry was read before it expired; the next request of its lane came after that; or there was none."""

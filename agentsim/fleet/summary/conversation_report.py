@@ -290,7 +290,7 @@ class _Judge:
                 UnitLoss(
                     request=request_id(call),
                     stamp=call.end,
-                    cause=verdict.cause or "AS902",
+                    cause=verdict.code,
                     tokens=verdict.lost,
                     cost=cost,
                     equivalents=in_equivalents(cost, card) if cost is not None and card is not None else None,

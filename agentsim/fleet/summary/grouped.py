@@ -239,7 +239,7 @@ class _Adding:
             self.lost_tokens += verdict.lost
             self.lost_cost += verdict.lost_cost or 0
             self.unpriced_misses += verdict.lost_cost is None
-            cause = verdict.cause or "AS902"
+            cause = verdict.code
             count, cost = self.causes.get(cause, (0, 0))
             self.causes[cause] = (count + 1, cost + (verdict.lost_cost or 0))
 

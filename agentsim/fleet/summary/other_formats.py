@@ -54,7 +54,7 @@ def report_of(diagnosis: Diagnosis) -> UnitReport:
                 UnitLoss(
                     request=request.id,
                     stamp=_stamp(request.end if request.end is not None else request.start),
-                    cause=verdict.cause or "AS902",
+                    cause=verdict.code,
                     tokens=verdict.lost,
                     cost=verdict.lost_cost,
                     equivalents=verdict.lost_equivalents,

@@ -82,7 +82,7 @@ def _fixes(gate: Gate) -> list[str]:
     for finding in gate.findings:
         fix = gate_words.miss_fix(finding)
         if finding.blame != "note" and fix is not None:
-            told.setdefault(finding.verdict.cause or "AS902", fix)
+            told.setdefault(finding.verdict.code, fix)
     lines = [f"- **{escape(code)}**: {escape(fix, 1_000)}" for code, fix in list(told.items())[:10]]
     return [*lines, ""] if lines else []
 

@@ -49,7 +49,7 @@ def sarif_text(gate: Gate) -> str:
 
 def sarif_document(gate: Gate) -> Document:
     """One run: the misses of all judged sessions and the limits that do not hold, the gravest first."""
-    codes = sorted({finding.verdict.cause or "AS902" for finding in gate.findings})
+    codes = sorted({finding.verdict.code for finding in gate.findings})
     failed = [result for result in gate.results if result.status != "held"]
     rules = [_budget_rule(name) for name in BUDGET_RULES] + [_cause_rule(code) for code in codes]
     index = {rule["id"]: number for number, rule in enumerate(rules)}
@@ -145,7 +145,7 @@ def _budget_result(result: Result, index: dict[str, int]) -> Document:
 
 def _miss_result(finding: GateMiss, index: dict[str, int]) -> Document:
     verdict = finding.verdict
-    rule = clean(verdict.cause or "AS902")
+    rule = clean(verdict.code)
     fix = gate_words.miss_fix(finding)
     text = clean(gate_words.miss_text(finding)) + (f". Fix: {clean(fix)}" if fix else "")
     return {

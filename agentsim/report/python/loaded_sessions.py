@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentsim.core.money import dollars
 from agentsim.core.session import Problem, Session
+from agentsim.core.verdict import UNEXPLAINED_LOSS
 from agentsim.diagnose import Diagnosis, diagnose
 from agentsim.report.python.record_table import Record, RecordTable
 from agentsim.report.verdict_words import cause_title
@@ -140,7 +141,7 @@ class JudgedSessions:
         """What each cause lost, the dearest first."""
         sums: dict[str, Record] = {}
         for miss in self.misses:
-            cause = miss["cause"] or "AS902"
+            cause = miss["cause"] or UNEXPLAINED_LOSS
             found = sums.setdefault(
                 cause, {"cause": cause, "title": cause_title(cause), "misses": 0, "lost": 0, "lost_cost": None}
             )

@@ -11,15 +11,6 @@ if TYPE_CHECKING:
     from agentsim.diagnose.cause_registry import Cause
     from agentsim.diagnose.harness_settings import KnownHarness
 
-GROUPS = {
-    "AS1": "The prefix changed",
-    "AS2": "Lifetime",
-    "AS3": "Breakpoints and lookback",
-    "AS4": "Settings and keys",
-    "AS5": "Concurrency and routing",
-    "AS9": "Unexplained",
-}
-
 
 def write_cause(paper: Paper, cause: Cause, only: KnownHarness | None = None) -> None:
     """Write one cause: its meaning, how to confirm it, how to fix it, and what harnesses have against it (or one)."""
@@ -36,7 +27,7 @@ def write_cause(paper: Paper, cause: Cause, only: KnownHarness | None = None) ->
 
 
 def _settings(paper: Paper, cause: Cause, only: KnownHarness | None) -> None:
-    from agentsim.diagnose.harness_settings import WITHOUT_PLACE, known_harnesses, settings_for
+    from agentsim.diagnose.harness_settings import known_harnesses, settings_for
 
     shown = [only] if only is not None else known_harnesses()
     found = [(harness, settings_for(harness.name, cause=cause.code)) for harness in shown]
@@ -51,7 +42,7 @@ def _settings(paper: Paper, cause: Cause, only: KnownHarness | None) -> None:
             since = f" Since {setting.since}." if setting.since else ""
             source = (f" [{setting.source}]", Style.FAINT)
             paper.paragraph(name, f": {setting.words}{since}", source, first=["  "], rest=["    "])
-    if cause.code in WITHOUT_PLACE:
+    if cause.placeless:
         paper.line()
         paper.line(("How to record what is sent", Style.NAME))
         for harness in shown:
@@ -62,7 +53,7 @@ def write_causes(paper: Paper, causes: Iterable[Cause]) -> None:
     """Write all causes, in groups."""
     group = ""
     for cause in causes:
-        heading = GROUPS.get(cause.code[:3], "")
+        heading = cause.group
         if heading != group:
             if group:
                 paper.line()

@@ -6,11 +6,12 @@ from collections import Counter
 
 from agentsim.core.prompt import Prompt
 from agentsim.diagnose import Diagnosis
+from agentsim.diagnose.cause_registry import cause
 from agentsim.report import figures
 from agentsim.report.paper import Paper, Style
 from agentsim.report.verdict_words import cause_title
 
-OFF = "AS305"
+OFF = cause("caching-off").code
 """The cause whose remedy is to ask for caching at all."""
 
 ADVISED = "marker-last"

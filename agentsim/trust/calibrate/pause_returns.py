@@ -13,12 +13,15 @@ import msgspec
 
 from agentsim.core.session import Session
 from agentsim.diagnose import diagnose
+from agentsim.diagnose.cause_registry import CAUSES
 from agentsim.diagnose.facts_from_session import facts_of
 
 Outcome = Literal["kept", "partly", "lost"]
 
-ABOUT_TIME = ("AS2", "AS501", "AS503", "AS90")
-"""Causes (by their beginnings) of losses that time, chance or the provider explain."""
+_ABOUT_TIME = frozenset(
+    one.code for one in CAUSES.values() if one.prefix_kept and one.code.startswith(("AS2", "AS5", "AS9"))
+)
+"""Causes of losses that time, chance or the provider explain."""
 
 _KEPT = ("hit", "extended", "recovered")
 
@@ -84,7 +87,7 @@ def _of_session(
             continue
         if verdict.kind in _KEPT:
             outcome: Outcome = "kept"
-        elif verdict.kind == "miss" and (verdict.cause or "").startswith(ABOUT_TIME):
+        elif verdict.kind == "miss" and verdict.cause in _ABOUT_TIME:
             # Where entries stand at breakpoints, what is left is the head. Caches without them lose the tail first.
             outcome = "partly" if row.automatic and row.read * 2 >= parent.warm else "lost"
         else:

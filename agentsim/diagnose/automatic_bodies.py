@@ -15,7 +15,7 @@ from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request
 from agentsim.core.verdict import LEAST_LOSS, Divergence, Evidence, Kind, Verdict
-from agentsim.diagnose.automatic_rows import DOUBT, PAUSE, TURN
+from agentsim.diagnose.automatic_rows import DOUBT, TURN
 from agentsim.diagnose.changed_things import words_of_change
 from agentsim.diagnose.host_change import host_changed
 from agentsim.diagnose.kept_content import is_replaced, summary_words, unread_content
@@ -155,7 +155,9 @@ class AutomaticJudge:
             return self._plain(this, parent, "shorter", read, predicted)
         expected = min(_whole(parent.total, rules), this.total)
         near = _near(this.request, rules)
-        if common == len(parent.prompt) and expected - read <= near:
+        # Steps may begin anywhere, so that a read within one of the whole prompt, or of all that counts, is all of it.
+        short = 0 if read >= expected else min(parent.total, this.total) - read
+        if common == len(parent.prompt) and short <= near:
             return self._plain(this, parent, "hit", read, predicted)
         place = first_difference(parent.prompt, this.prompt) if common < len(parent.prompt) else None
         lost = expected - read
@@ -215,7 +217,7 @@ class AutomaticJudge:
         head = self._heads.find(key, this.prompt)
         self._heads.remember(this.request.id, key, this.prompt)
         other = None if head is None else self._by_id.get(head.request)
-        if head is None or other is None or this.now - other.now > PAUSE * SECOND:
+        if head is None or other is None or this.now - other.now > rules.pause * SECOND:
             return None
         front = this.prompt.tokens_until(other.prompt.common_length(this.prompt))
         end = head_end(this.prompt)
@@ -319,7 +321,7 @@ class AutomaticJudge:
         idle = (this.now - parent.now) // SECOND
         same = "was the same and" if place is None else "that is the same"
         sentence = f"The front of {front:,} tokens {same} was not found, {idle:,} s after its last use"
-        if idle > PAUSE and place is None:
+        if idle > rules.pause and place is None:
             known = "; such caches keep a prefix for some minutes after its last use, and longer at quiet times."
             return _FoundCause("AS205", "implied", sentence + known, alternatives=(*codes, "AS503"))
         if changed:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose.elimination import find_cause
-from agentsim.diagnose.hypotheses.lifetime_hypotheses import DOUBT, PAUSE
+from agentsim.diagnose.hypotheses.lifetime_hypotheses import DOUBT
 from agentsim.diagnose.lifetime_clock import LifetimeClock
 from agentsim.diagnose.row_case import RowCase, rules_of
 from agentsim.diagnose.row_facts import LaneMemory, RowFacts
 from agentsim.diagnose.row_reach import TURN
 
-__all__ = ["DOUBT", "MINIMUM", "PAUSE", "TURN", "judge_automatic"]
+__all__ = ["DOUBT", "MINIMUM", "TURN", "judge_automatic"]
 
 MINIMUM = 1024
 """Tokens; the shortest prefix that OpenAI's and Google's documentation promise to look for."""

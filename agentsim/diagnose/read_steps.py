@@ -24,7 +24,7 @@ SOME = 3
 """Reads that end alike are another row of steps; fewer end where no step does."""
 
 CODEX = "codex"
-_CODEX_STEP, _CODEX_STEP_56 = 512, 1024
+_OPENAI = ("gpt-", "codex", "o3", "o4")
 _GEMINI_STEP = 2048
 """Tokens; reads of Gemini come in blocks of about 2,028 tokens that differ by a few: one less is no loss."""
 
@@ -55,8 +55,8 @@ def _shown(reads: list[int]) -> ReadSteps | None:
 def known_step(provider: str, model: str, start: int | None, harness: str | None = None) -> int:
     """The step of a provider, as far as rules or observations tell it."""
     name = bare_name(model).lower()
-    if CODEX in (provider, harness):
-        return _CODEX_STEP_56 if name.startswith(("gpt-5.6", "gpt-5.7", "gpt-6")) else _CODEX_STEP
+    if harness == CODEX and name.startswith(_OPENAI):
+        provider = CODEX  # the same models in the same steps, whichever cloud they are called through
     if name.startswith("gemini"):
         return _GEMINI_STEP
     try:

@@ -8,15 +8,7 @@ from agentsim.core.dates import SECOND
 from agentsim.diagnose.lifetime_clock import DOCUMENTED_CLOCK
 from agentsim.diagnose.row_case import Hypothesis, RowCase
 from agentsim.diagnose.row_facts import FIVE_MINUTES, ONE_HOUR, RowFacts
-
-PAUSE = FIVE_MINUTES
-"""Seconds; the shortest time without use after which a provider of an automatic cache says that it may drop a prefix.
-In public logs of Codex and OpenCode 14 of 23 rows after longer pauses lost much of it, and 25 of 259 within a minute.
-"""
-
-CODEX_PAUSE = 120
-"""Seconds; the same for the back end of Codex: in public rollouts 48 % of the rows after 120 to 300 seconds lost their
-prefix, and 1 to 6 % of those within a minute."""
+from agentsim.rules.providers.neutral_rules import PAUSE
 
 MOST_DOUBT = 60
 """Seconds; no rules doubt that an entry can be read for longer."""
@@ -71,7 +63,7 @@ def _time_unknown(case: RowCase, code: str) -> Iterator[Hypothesis]:
 def _pause(case: RowCase) -> Hypothesis:
     if case.idle is None:
         return Hypothesis("AS205", "open", _UNKNOWN, weight=45)
-    pause = CODEX_PAUSE if case.row.provider == "codex" else PAUSE
+    pause = PAUSE if case.rules is None else case.rules.pause
     if case.idle > pause:
         sentence = "Such caches keep a prefix for some minutes after its last use, and longer at quiet times."
         return Hypothesis("AS205", "likely", sentence, weight=78)

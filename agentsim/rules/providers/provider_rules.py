@@ -74,7 +74,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
 
     ``eviction`` is what ends an entry: its lifetime, want of room (``capacity`` tokens; 0: not known), or the next
     request in its slot (``slots`` of them; a request takes one that shares more than ``slot_similarity`` percent of
-    its prompt). With a ``checkpoint_step`` a slot can only go back to a multiple of so many tokens.
+    its prompt). With a ``checkpoint_step`` a slot can only go back to a multiple of so many tokens. After ``pause``
+    seconds without use a prefix that was found by itself was seen to be gone, whatever lifetime is published.
 
     The parts that are chance are used by :mod:`agentsim.cache.provider_chance` alone: ``route_hosts`` caches that know
     nothing of each other; a conversation stays with one until it was idle for ``route_sticky`` seconds, or sends more
@@ -123,6 +124,7 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     slots: Annotated[int, msgspec.Meta(ge=1)] = 1
     slot_similarity: Percent = 0
     checkpoint_step: Count = 0
+    pause: Count = 300
     lives_short: Count = 0
     lives_long: Count = 0
     route_hosts: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1

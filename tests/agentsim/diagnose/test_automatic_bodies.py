@@ -227,3 +227,23 @@ def test_text_in_front_of_an_edit_is_read_within_its_block(read: int, evidence: 
 def test_a_read_far_behind_the_edit_is_not_explained_by_it() -> None:
     verdict = last(session((0, long_text(1), 0), (5, long_text(2), 6_400)))
     assert (verdict.kind, verdict.evidence) == ("miss", "unexplained")
+
+
+@pytest.mark.parametrize(
+    ("model", "read", "kind", "codes"),
+    [
+        # The prompt before has 4,000 tokens; a step of the back end is 1,024 from gpt-5.6 on, and 512 before.
+        ("gpt-5.6-sol", 4000 - 1024 - 256, "hit", ()),
+        ("gpt-5.6-sol", 4000 - 1024 - 257, "miss", ("AS901", "AS503")),
+        ("gpt-5.5", 4000 - 512 - 256, "hit", ()),
+        ("gpt-5.5", 4000 - 512 - 257, "miss", ("AS901", "AS503")),
+        # An entry there is readable at once, so that a lost one was not too young.
+        ("gpt-5.6-sol", 0, "miss", ("AS902", "AS503")),
+    ],
+)
+def test_the_back_end_of_codex_has_rules_of_its_own(model: str, read: int, kind: str, codes: tuple[str, ...]) -> None:
+    found = session((0, prompt(*HEAD), 0), (9, prompt(*HEAD, "b"), read))
+    moved = [msgspec.structs.replace(request, provider="codex", model=model) for request in found.requests]
+    verdict = last(msgspec.structs.replace(found, requests=tuple(moved)))
+    assert verdict.kind == kind
+    assert codes == (() if kind == "hit" else (verdict.cause, *verdict.alternatives))

@@ -105,6 +105,12 @@ bedrock    claude-opus-4-5       minimum          4096              high    prom
 bedrock    openai.gpt-5.6-sol    lookback         80                high    the latest 80 breakpoints
 foundry    claude-opus-4-5       scope            "workspace"       high    the hosting option
 foundry    gpt-5.6-sol           lookback         80                high    the latest 80 breakpoints
+codex      gpt-5.6-sol           matching         "longest_prefix"  medium  without a breakpoint
+codex      gpt-5.6-sol           quantum          1024              medium  1,024 k + 768
+codex      gpt-5.5               quantum          512               medium  384 more than a multiple of 512
+codex      gpt-5.6-sol           pause            120               medium  48 % lost their prefix
+codex      gpt-5.6-sol           write_fee        "none"            medium  what is fresh costs the price of input
+openai     gpt-5.6-sol           matching         "breakpoint"      high    entries exist at breakpoints only
 xai        grok-4.7              scope            "server"          high    one cache for each server
 xai        grok-4.7              quantum          128               medium  124 measured calls
 kimi       kimi-k3               ttl_short        300               medium  five minutes unless an hour
@@ -169,6 +175,7 @@ gemini     gemini-2.5-pro        minimum          4096
 gemini     gemini-4-argon        minimum          1024
 deepseek   deepseek-flash        quantum          64
 deepseek   deepseek-flash        minimum          64
+codex      gpt-5.6-sol           pause            290
 qwen       qwen3.8-max           minimum          256
 kimi       kimi-k3               ttl_long         300
 minimax    MiniMax-M3            write_fee*       by_lifetime

@@ -233,10 +233,10 @@ def test_a_read_far_behind_the_edit_is_not_explained_by_it() -> None:
     ("model", "read", "kind", "codes"),
     [
         # The prompt before has 4,000 tokens; a step of the back end is 1,024 from gpt-5.6 on, and 512 before.
-        ("gpt-5.6-sol", 4000 - 1024 - 256, "hit", ()),
-        ("gpt-5.6-sol", 4000 - 1024 - 257, "miss", ("AS901", "AS503")),
-        ("gpt-5.5", 4000 - 512 - 256, "hit", ()),
-        ("gpt-5.5", 4000 - 512 - 257, "miss", ("AS901", "AS503")),
+        ("gpt-5.6-sol", 4000 - 1024 - 128, "hit", ()),
+        ("gpt-5.6-sol", 4000 - 1024 - 129, "miss", ("AS901", "AS503")),
+        ("gpt-5.5", 4000 - 512 - 128, "hit", ()),
+        ("gpt-5.5", 4000 - 512 - 129, "miss", ("AS901", "AS503")),
         # An entry there is readable at once, so that a lost one was not too young.
         ("gpt-5.6-sol", 0, "miss", ("AS902", "AS503")),
     ],

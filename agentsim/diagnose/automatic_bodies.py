@@ -23,7 +23,7 @@ from agentsim.diagnose.prompt_diff import cause_of, first_difference
 from agentsim.diagnose.read_steps import known_step
 from agentsim.diagnose.relax_causes import LATE_READABLE
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, differing_settings
-from agentsim.diagnose.shared_heads import SharedHeads, head_end
+from agentsim.diagnose.shared_heads import HeadOfAnother, SharedHeads, head_end
 from agentsim.rules.providers import ProviderRules
 
 ANY_AUTOMATIC = "automatic"
@@ -114,8 +114,13 @@ class AutomaticJudge:
         this.before = parent
         beside = self._in_flight(this, parent)
         this.verdict = self._verdict(this, parent, beside, read, served.read or 0, rules)
-        if parent is None and beside is None and this.verdict.kind == "first":
-            this.verdict = self._beginning(this, result.hit_owner, read, served.read or 0, rules) or this.verdict
+        if parent is None:
+            key = (request.provider, request.model)
+            head = self._heads.find(key, prompt)
+            self._heads.remember(request.id, key, prompt)
+            if beside is None and this.verdict.kind == "first":
+                begun = self._beginning(this, result.hit_owner, head, read, served.read or 0, rules)
+                this.verdict = begun or this.verdict
         self._by_id[request.id] = self._by_lane[request.lane] = this
         self._flying = [one for one in self._flying if one.readable > now]
         self._flying.append(this)
@@ -204,18 +209,22 @@ class AutomaticJudge:
         )
 
     def _beginning(
-        self, this: _JudgedRequest, owner: str | None, read: int, predicted: int, rules: ProviderRules
+        self,
+        this: _JudgedRequest,
+        owner: str | None,
+        head: HeadOfAnother | None,
+        read: int,
+        predicted: int,
+        rules: ProviderRules,
     ) -> Verdict | None:
-        """The loss of a request that begins a conversation: of a front that another one had sent a moment before."""
+        """The loss of a request that begins a conversation: of a front that another one had sent a moment before, or of
+        a ``head`` that is that of another but for text that changes by itself."""
         near = max(_near(this.request, rules), rules.minimum)
         other = None if owner is None else self._by_id.get(owner)
         if other is not None and predicted - read > near and this.now - other.now <= DOUBT * SECOND:
             common = other.prompt.common_length(this.prompt)
             found = self._cause(this, other, common, None, read, predicted, rules, front=predicted)
             return self._miss(this, other, found, read, predicted - read, predicted)
-        key = (this.request.provider, this.request.model)
-        head = self._heads.find(key, this.prompt)
-        self._heads.remember(this.request.id, key, this.prompt)
         other = None if head is None else self._by_id.get(head.request)
         if head is None or other is None or this.now - other.now > rules.pause * SECOND:
             return None

@@ -207,6 +207,16 @@ def test_a_head_with_a_clock_is_lost_by_each_conversation_anew() -> None:
     assert heads("s at 10:00:01", "s at 10:00:01")[1].cause == "AS902", "the very same head"
 
 
+def test_a_conversation_that_lost_an_equal_front_has_a_head_for_the_next() -> None:
+    def clock(text: str, ask: str) -> Prompt:
+        return prompt("t1", text, "s end", ask)
+
+    same = "s at 10:00:01"
+    verdicts = beginnings((0, clock(same, "a"), 0), (50, clock(same, "b"), 0), (320, clock("s at 10:05:21", "c"), 0))
+    assert [verdict.cause for verdict in verdicts] == [None, "AS902", "AS111"], "the first is out of reach after 300 s"
+    assert verdicts[2].compared_with == "r1"
+
+
 def long_text(minute: int) -> Prompt:
     """A tool of 1,000 tokens, and a system text of 8,000 with a clock in its middle."""
     words = "the rules of the house are old " * 200

@@ -11,6 +11,7 @@ from __future__ import annotations
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose.elimination import find_cause
 from agentsim.diagnose.hypotheses.lifetime_hypotheses import DOUBT
+from agentsim.diagnose.hypotheses.prefix_hypotheses import MOST
 from agentsim.diagnose.lifetime_clock import LifetimeClock
 from agentsim.diagnose.row_case import RowCase, rules_of
 from agentsim.diagnose.row_facts import LaneMemory, RowFacts
@@ -73,7 +74,9 @@ def judge_automatic(
     replaced = "prompt_submitted" in row.events and missing <= min(TAIL, expected // 5)
     back = row.total < parent.total and _went_back(row, memory, near)
     if row.read > 0 and (missing <= near or replaced or back) and (row.steps.has(row.read) or row.read >= predicted):
-        return _read(row, parent, expected, predicted, near)
+        return _read(
+            row, parent, expected, predicted, near, replaced=not back and _is_replaced(row, parent, memory, near)
+        )
     found = find_cause(RowCase(row, parent, memory, clock, blind=not use_provider, messages=has_messages))
     return Verdict(
         request=row.id,
@@ -97,13 +100,25 @@ def _went_back(row: RowFacts, memory: LaneMemory, near: int) -> bool:
     return any(0 <= end - row.read <= near and 0 <= row.total - end <= near for end in memory.ends)
 
 
-def _read(row: RowFacts, parent: RowFacts, expected: int, predicted: int, near: int) -> Verdict:
+def _is_replaced(row: RowFacts, parent: RowFacts, memory: LaneMemory, near: int) -> bool:
+    """Whether most of the prompt is gone, and no earlier request ended where the read did: a rewind leaves that."""
+    return row.total * MOST < parent.total and not any(0 <= end - row.read <= near for end in memory.ends)
+
+
+def _read(
+    row: RowFacts, parent: RowFacts, expected: int, predicted: int, near: int, *, replaced: bool = False
+) -> Verdict:
     """The verdict on a row that read what there was, as far as steps and a new turn allow."""
     missing, shorter, longer = expected - row.read, parent.total - row.total, row.read - parent.total
     shrunk = shorter > near
     sentences: tuple[str, ...] = ()
     if shrunk:
         sentences = (f"The prompt is {shorter:,} tokens shorter; all of it that could be was read.",)
+        if replaced:
+            sentences = (
+                *sentences,
+                "Most of the conversation is gone, and no request before this one ended where the read did.",
+            )
     elif missing > near:
         sentences = (f"The last {missing:,} tokens of the turn before were not read: a new turn drops some of them.",)
     elif longer > near:
@@ -111,6 +126,8 @@ def _read(row: RowFacts, parent: RowFacts, expected: int, predicted: int, near: 
     return Verdict(
         request=row.id,
         kind="shorter" if shrunk else "hit",
+        cause="AS131" if shrunk and replaced else None,
+        evidence="likely" if shrunk and replaced else None,
         expected=expected,
         predicted=predicted,
         prediction="exact" if row.read == predicted else "class",

@@ -26,6 +26,10 @@ class Hypothesis(NamedTuple):
     predicted: int | None = None
 
 
+TAIL = 2048
+"""Tokens; a read that stops at most so many short of a place is taken to reach it: a turn's last thinking, reminders
+and the like are dropped or replaced when the next turn begins."""
+
 LARGEST_MINIMUM = 8192
 """Tokens; no provider keeps less than that back."""
 
@@ -100,6 +104,22 @@ class RowCase:
     def again(self) -> bool:
         """Whether the request before lost its prefix too, and read as much."""
         return self.memory.last_loss == self.parent.id and self.parent.read == self.row.read
+
+    @property
+    def tail_again(self) -> bool:
+        """Whether this row and the one before it each read all but the end of the conversation before them."""
+        row, parent = self.row, self.parent
+        before = parent.parent
+        if self.memory.last_loss != parent.id or before is None or not self.reach.in_conversation:
+            return False
+        if row.read > parent.read:
+            return 0 < before.warm - row.read <= TAIL
+        # The same place again: the first loss of the row of losses is to have lost what one request had added, no more.
+        while before is not None and before.read == row.read == parent.read and before.parent is not None:
+            if before.parent.warm == row.read:
+                return True
+            before = before.parent
+        return False
 
     @property
     def reason(self) -> str | None:

@@ -11,12 +11,8 @@ from agentsim.core.verdict import LEAST_LOSS, Kind, Prediction, Verdict
 from agentsim.diagnose.automatic_rows import judge_automatic
 from agentsim.diagnose.elimination import Elimination, find_cause
 from agentsim.diagnose.lifetime_clock import LifetimeClock, expiry
-from agentsim.diagnose.row_case import RowCase, rules_of
+from agentsim.diagnose.row_case import TAIL, RowCase, rules_of
 from agentsim.diagnose.row_facts import LaneMemory, RowFacts
-
-TAIL = 2048
-"""A read that stops at most this many tokens short of a place is taken to reach it: a turn's last thinking, reminders
-and the like are dropped or replaced when the next turn begins."""
 
 SHARE = 10
 """Of a shorter prompt, and of a turn's end, no more than one token in so many is passed over like that."""
@@ -235,7 +231,8 @@ def _shorter(
         and row.total < parent.warm
     ):
         return quiet("shorter", f"A rewind to the end of request {logged_end}.")
-    if logged_end is None and not labelled and said and _tail_replaced(row, parent):
+    replaced = logged_end is None and not labelled and said and _tail_replaced(row, parent)
+    if replaced and memory.last_loss != parent.id:
         return quiet(
             "extended",
             f"The last {parent.warm - row.read:,} tokens of the turn before are not in this prompt any more, and it "

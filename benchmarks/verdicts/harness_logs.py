@@ -176,7 +176,7 @@ def codex(life: Life) -> Lines:
             shown = (call.body["model"], effort)
             add(call.start - 0.03, "turn_context", _turn(call, effort))
         known = said.get(call.parent or "", 0)
-        items = _new_items(call, known)
+        items = [item for item in _new_items(call, known) if not (known and _is_reply(item))]
         if any(kind == "compaction" for kind, _ in call.since):
             add(call.start - 0.02, "compacted", {"message": "", "replacement_history": call.body["input"]})
         for item in items:
@@ -190,6 +190,8 @@ def codex(life: Life) -> Lines:
         }
         for name in totals:
             totals[name] += usage[name]
+        for item in _reply_items(life, call):
+            add(call.end - 0.01, "response_item", item)
         info = {"total_token_usage": dict(totals), "last_token_usage": usage, "model_context_window": 258_400}
         add(call.end, "event_msg", {"type": "token_count", "info": info, "rate_limits": None})
         said[call.id] = len(call.body["input"])
@@ -219,6 +221,17 @@ def _new_items(call: LivedCall, known: int) -> list[Json]:
     """The items of the prompt that the call before did not hold: its reply, then what was added."""
     items: list[Json] = call.body["input"]
     return items[known:] if len(items) > known else items[-1:]
+
+
+def _is_reply(item: Json) -> bool:
+    return item.get("role") == "assistant" or item.get("type") in ("function_call", "reasoning")
+
+
+def _reply_items(life: Life, call: LivedCall) -> list[Json]:
+    """What the model said, written down as it came: what the next call of the lane shows behind this prompt."""
+    following = next((other for other in life.calls if other.parent == call.id), None)
+    items = _new_items(following, len(call.body["input"])) if following is not None else []
+    return [item for item in items if _is_reply(item)]
 
 
 HARNESS_FORMS: dict[str, Callable[[Life], Lines]] = {"claude-code": claude_code, "codex": codex}

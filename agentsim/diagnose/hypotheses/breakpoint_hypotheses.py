@@ -15,7 +15,12 @@ def on_breakpoints(case: RowCase) -> Iterator[Hypothesis]:
     if row.appended is not None or case.reach.place != "nothing":
         yield _lookback(case)
     yield from _unmarked(case)
-    if case.again and not case.equal:
+    if case.equal:
+        return
+    if case.tail_again:
+        sentence = "The request before lost its end as well: what stands there is written each time and never read."
+        yield Hypothesis("AS306", "likely", sentence, _LAST, weight=61)
+    elif case.again:
         yield Hypothesis("AS306", "open", weight=40)
 
 
@@ -38,8 +43,11 @@ def _lookback(case: RowCase) -> Hypothesis:
 def _unmarked(case: RowCase) -> Iterator[Hypothesis]:
     """A request with a breakpoint on a long prompt writes what is behind its read: one that wrote nothing had none."""
     row = case.row
-    if not row.writes or row.write or row.fresh <= case.minimum:
+    if not row.writes or row.write:
         yield Hypothesis("AS305", "excluded", "It wrote what it had not read: a breakpoint was sent.")
+        return
+    if row.total < case.minimum:
+        yield Hypothesis("AS305", "excluded", "The prompt is too short to be kept, with a breakpoint or without.")
         return
     if row.read == 0:
         sentence = f"Nothing was written either: no breakpoint reached the provider with these {row.total:,} tokens."
@@ -51,4 +59,5 @@ def _unmarked(case: RowCase) -> Iterator[Hypothesis]:
         yield Hypothesis("AS305", "open", weight=60)
 
 
+_LAST = "What the last message of each request carries that the next request does not send there."
 _SENT = "Whether the harness or a gateway left the breakpoints out: look at the body of this request."

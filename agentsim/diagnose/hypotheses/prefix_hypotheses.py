@@ -60,10 +60,19 @@ def _announced(case: RowCase) -> Iterator[Hypothesis]:
     which = _details(case, ("tools_delta", "instructions_delta"))
     sentence = f"Just before this request the harness announced other tools or instructions{which}."
     # Tools stand first: where something was read, they were the same.
-    codes = ("AS105", "AS112") if tools and case.reach.place == "nothing" else ("AS112", "AS105")
+    codes = (*_way(case), "AS105", "AS112") if tools and case.reach.place == "nothing" else ("AS112", "AS105")
     yield Hypothesis(codes[0], "likely", sentence, _RECORD, weight=91)
     if tools:
-        yield Hypothesis(codes[1], "open", weight=90)
+        for number, code in enumerate(codes[1:]):
+            yield Hypothesis(code, "open", weight=90 - number)
+
+
+def _way(case: RowCase) -> tuple[str, ...]:
+    """The code of tools that came, or of tools that went, where the log tells of one of the two alone."""
+    told = [part for kind, text in case.row.notes if kind == "tools_delta" for part in text.split("; ")]
+    if told and all(part.endswith(" came") for part in told):
+        return ("AS101",)
+    return ("AS102",) if told and all(part.endswith(" went") for part in told) else ()
 
 
 def _details(case: RowCase, kinds: tuple[EventKind, ...]) -> str:

@@ -261,3 +261,11 @@ def test_the_losses_of_a_real_session(shared_data):
     # Of the falls nine came after pauses of more than two minutes, seven of them of more than five.
     assert sum(verdict.cause == "AS205" for verdict in verdicts) == 9
     assert not any("five-minute" in sentence for verdict in verdicts for sentence in verdict.established)
+
+
+@pytest.mark.parametrize(
+    ("total", "read", "cause"), [(10_000, 9_600, None), (9_999, 9_600, "AS131"), (6_100, 5_504, None)]
+)
+def test_a_prompt_of_which_most_is_gone_was_replaced(total: int, read: int, cause: str | None) -> None:
+    found = last(*STEADY, (40, 20_000, 5_504), (50, total, read))
+    assert (found.kind, found.cause, found.lost) == ("shorter", cause, 0), "a request of 6,000 had ended there"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Block, Prompt
-from agentsim.core.session import Lane, Request, Session, Usage
+from agentsim.core.session import Event, Lane, Request, Session, Usage
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose import diagnose, judge_rows
 from agentsim.diagnose.elimination import DOCUMENTED_CLOCK, OBSERVED_CLOCK, LifetimeClock
@@ -432,6 +433,7 @@ def test_a_read_after_more_than_five_minutes_proves_an_hour() -> None:
     ("fields", "cause"),
     [
         ({"write_short": 0, "read": 0, "fresh": 21_000}, "AS305"),
+        ({"write_short": 0, "read": 19_400, "fresh": 900}, "AS302"),
         ({"write_short": 0, "read": 9_000, "fresh": 12_000}, "AS302"),
         ({"write_short": 21_000, "read": 0, "speed": "fast"}, "AS406"),
         ({"write_short": 21_000, "read": 0, "account": "two"}, "AS503"),
@@ -450,3 +452,38 @@ def test_a_few_tokens_at_the_end_of_a_message_are_no_loss() -> None:
 
     assert (second(63).kind, second(63).lost) == ("hit", 0)
     assert (second(64).kind, second(64).lost) == ("miss", 64)
+
+
+def tails(*reads: int) -> list[str | None]:
+    """The causes of rows of which each adds 1,000 tokens, with these reads after a first one of 20,000 written."""
+    specs: list[dict[str, object]] = [{"t": 0, "read": 0, "write_short": 20_000}]
+    for number, read in enumerate(reads, 1):
+        specs.append({"t": 20 * number, "read": read, "write_short": 20_000 + 1_000 * number - read})
+    return [verdict.cause for verdict in verdicts(*specs)][1:]
+
+
+def test_an_end_that_is_written_each_time_and_never_read_is_a_marker_on_what_changes() -> None:
+    assert tails(20_000, 20_000, 20_000) == [None, "AS130", "AS306"], "the same place again, first short by one request"
+    assert tails(20_000, 21_000, 20_000, 20_000)[2:] == ["AS130", "AS130"], "far back: a window that slides"
+    assert tails(20_000, 20_000, 20_000 + 1_000 - 300)[1:] == ["AS130", "AS306"], "all of it but a block at its end"
+
+
+@pytest.mark.parametrize(
+    ("detail", "cause"),
+    [
+        ("github (3 tools) came", "AS101"),
+        ("github (3 tools) went", "AS102"),
+        ("github (3 tools) came; linear went", "AS105"),
+        (None, "AS105"),
+    ],
+)
+def test_tools_that_came_or_went_by_the_log_are_named(detail: str | None, cause: str) -> None:
+    base = rows(
+        {"t": 0, "read": 0, "write_short": 20_000},
+        {"t": 20, "read": 0, "write_short": 21_000},
+        completeness="messages",
+    )
+    event = Event(kind="tools_delta", time=None, lane="main", before="r2", detail=detail)
+    found = judge_rows(msgspec.structs.replace(base, events=(event,)))[-1]
+    assert (found.cause, found.evidence) == (cause, "likely")
+    assert "AS105" in (found.cause, *found.alternatives)

@@ -108,6 +108,7 @@ FORMATS = (
     LogFormat("agentsim.traces.readers.azure_llm"),
     LogFormat("agentsim.traces.readers.burst_gpt"),
     LogFormat("agentsim.traces.readers.pairs"),
+    LogFormat("agentsim.traces.readers.usage_lines"),
 )
 """In the order in which they are tried: the most particular one first."""
 

@@ -324,6 +324,8 @@ BY_MODULE: dict[str, Rows] = {
     "azure_llm": _raw("azure.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n2026-05-28 20:26:01.5,900,9\n"),
     "burst_gpt": _raw("burst.csv", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
                                    "5,ChatGPT,900,9,909,Conversation log\n"),
+    "usage_lines": _text("usage.jsonl", {"id": "a", "model": "gpt-5.5", "timestamp": START, "usage": COUNTED},
+        {"id": "b", "model": "gpt-5.5", "timestamp": START + 9, "usage": COUNTED}),
     "pairs": _text("pairs.jsonl", *({"request": asked, "response": response(f"m{n}"), "start": START + n}
                                     for n, asked in enumerate(conversation(2)))),
 }  # fmt: skip

@@ -48,7 +48,7 @@ def name_of(path):
 def test_every_format_says_what_it_is():
     names = [format.name for format in FORMATS]
     assert names[:5] == ["agentsim/1", "entire-checkpoints", "har", "claude-trace", "claude-code"]
-    assert names[-1] == "pairs"  # the least particular one
+    assert names[-2:] == ["pairs", "usage-lines"]  # the least particular ones
     assert len(set(names)) == len(names)
     assert all(format.description and isinstance(format.verified, bool) for format in FORMATS)
 

@@ -16,19 +16,24 @@ def read_captures(
     *,
     format: str,
     wanted: str,
+    of_wire: bool = True,
+    seen: set[str] | None = None,
 ) -> Iterator[Session]:
     """The sessions of captures, each given by its path and its name. A response that came before (in the same or
-    another one) is counted once; ``exchanges_of`` counts the rows of one.
+    another one) is counted once; ``exchanges_of`` counts the rows of one. ``seen`` holds the ids of those counted
+    before, and grows; ``of_wire`` is what :func:`~agentsim.traces.exchanges.sessions_of` says.
 
     What is wrong with a capture is told in ``problems``; without that list, OSError is raised for one that cannot be
     read and its subclass TraceError for one in which nothing is ``wanted``.
     """
-    seen: set[str] = set()
+    seen = set() if seen is None else seen
     for path, name in captures:
         tally = Tally(path)
         try:
             exchanges = exchanges_of(path, tally)
-            sessions = sessions_of(exchanges, format=format, name=name, tally=tally, files=(path,), seen=seen)
+            sessions = sessions_of(
+                exchanges, format=format, name=name, tally=tally, files=(path,), seen=seen, of_wire=of_wire
+            )
             if not sessions:
                 raise_nothing_found(path, tally, problems, wanted)
         except OSError as error:

@@ -333,7 +333,8 @@ def _opens_with_summary(call: CapturedCall) -> bool:
     """Whether a conversation begins with words that call themselves a summary, as one does whose history was replaced
     by a call that the log does not hold. They may stand behind material that stays the same."""
     begin = call.prompt.section_end("system")
-    if call.messages > _MOST_OPENING:
+    # Some bodies count the system text as a message.
+    if len({call.prompt[at].message for at in range(begin, len(call.prompt))}) > _MOST_OPENING:
         return False
     for at in range(begin, len(call.prompt)):
         text = (call.prompt[at].text or "")[:_OPENING_TEXT].lower()
@@ -343,8 +344,9 @@ def _opens_with_summary(call: CapturedCall) -> bool:
 
 
 def _longer(one: CapturedCall, other: CapturedCall) -> bool:
-    """Whether a conversation of the same model has more of it."""
-    return one.model == other.model and one.messages > other.messages
+    """Whether a conversation of the same model has more of it: more messages, or more in them."""
+    more = one.messages > other.messages or one.prompt.tokens > other.prompt.tokens
+    return one.model == other.model and more
 
 
 def _sums_up(prompt: Prompt, last: Prompt, *, asked_for: bool) -> bool:

@@ -16,6 +16,7 @@ from agentsim.diagnose.lifetime_clock import LifetimeClock
 from agentsim.diagnose.row_case import RowCase, rules_of
 from agentsim.diagnose.row_facts import LaneMemory, RowFacts
 from agentsim.diagnose.row_reach import TURN
+from agentsim.diagnose.summary_rows import summary_loss
 
 __all__ = ["DOUBT", "MINIMUM", "TURN", "judge_automatic"]
 
@@ -49,6 +50,9 @@ def judge_automatic(
     predicted = row.steps.whole(expected)
     missing = expected - row.read
     if "compaction" in row.events:
+        behind = summary_loss(row, parent)
+        if behind is not None:
+            return behind
         return Verdict(
             request=row.id,
             kind="compaction",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from agentsim.bodies.serving_provider import is_vendor, provider_of_model
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Event, Request, Session, Usage
+from agentsim.diagnose.kept_content import unread_content
 from agentsim.diagnose.lifetime_clock import OBSERVED_CLOCK, idle_seconds
 from agentsim.diagnose.prompt_diff import cause_of, first_difference
 from agentsim.diagnose.read_steps import steps_of
@@ -61,6 +62,7 @@ def _compare(row: RowFacts, request: Request, old: Prompt | None) -> None:
     place = first_difference(old, new)
     if place is not None and place.change != "shape":
         row.change = (cause_of(place, old, new), place)
+        row.kept = unread_content(old, len(old), new, old.common_length(new), row.read, place.change)
         return
     row.grown = True
     if row.appended is None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from agentsim.core.session import EventKind, ProviderDiagnosis
 from agentsim.core.verdict import Divergence
+from agentsim.diagnose.kept_content import UnreadContent
 
 FIVE_MINUTES = 300
 ONE_HOUR = 3600
@@ -68,6 +69,7 @@ class RowFacts:
         "host",
         "id",
         "image",
+        "kept",
         "lives",
         "lookback",
         "measured",
@@ -134,6 +136,7 @@ class RowFacts:
         self.image = False
         self.change: tuple[str, Divergence] | None = None
         self.grown = False
+        self.kept: UnreadContent | None = None
 
 
 class LaneMemory:

@@ -13,6 +13,7 @@ from agentsim.diagnose.elimination import Elimination, find_cause
 from agentsim.diagnose.lifetime_clock import LifetimeClock, expiry
 from agentsim.diagnose.row_case import TAIL, RowCase, rules_of
 from agentsim.diagnose.row_facts import LaneMemory, RowFacts
+from agentsim.diagnose.summary_rows import summary_loss
 
 SHARE = 10
 """Of a shorter prompt, and of a turn's end, no more than one token in so many is passed over like that."""
@@ -212,6 +213,9 @@ def _shorter(
         )
 
     if "compaction" in row.events:
+        behind = summary_loss(row, parent)
+        if behind is not None:
+            return behind
         return quiet("compaction", "The history was replaced by a summary, on purpose.", cause="AS140")
     said = memory.smallest_total is None or row.read >= memory.smallest_total
     if missing <= 0 or (row.total < parent.warm and said and row.total - row.read <= min(TAIL, row.total // SHARE)):

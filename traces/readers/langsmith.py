@@ -3,27 +3,38 @@
 Usage convention: ``usage_metadata.input_tokens`` includes what was read from and written to a cache (checked: what is
 left is not negative). Where writes are split by lifetime, the counter of all writes may be 0: the larger of the two
 counts.
+
+Runs hold the messages that a program handed to its model, in the library's own shape or in that of Chat Completions.
+Where every run does, they are compared as they stand; tools are those of ``invocation_params``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from agentsim.bodies.input_conventions import input_includes_cached
+from agentsim.bodies.messages_replies import MessagesReply
 from agentsim.bodies.serving_provider import provider_of
 from agentsim.core.session import Problem, Request, Session, Source, Usage
 from agentsim.core.strict_decoding import BadRow, counter
+from agentsim.traces.capture_files import read_captures
+from agentsim.traces.exchanges import Exchange
 from agentsim.traces.export_rows import add_in_order, export_rows
-from agentsim.traces.hostile_records import calls_in
-from agentsim.traces.session_assembly import MAIN, Assembly, read_each
+from agentsim.traces.hostile_records import Tally, calls_in
+from agentsim.traces.langchain_messages import chat_messages
+from agentsim.traces.logged_prompts import chat_body, held_in, read_better
+from agentsim.traces.session_assembly import MAIN, Assembly, read_each, stem
 from agentsim.traces.time_stamps import nanoseconds
 
 NAME = "langsmith"
 DESCRIPTION = "LangSmith runs of models, exported or from its API (from descriptions)"
 VERIFIED = False
+
+WANTED = "run of a model with its counters"
 
 Json = dict[str, Any]
 DEEPEST = 6
@@ -38,6 +49,7 @@ class _Row(msgspec.Struct, gc=False):
     end_time: str | None = None
     first_token_time: str | None = None
     error: msgspec.Raw = msgspec.Raw(b"")
+    inputs: Json | None = None
     outputs: Json | None = None
     extra: Json | None = None
 
@@ -51,10 +63,61 @@ def detect(head: bytes, path: str) -> bool:
 
 
 def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
-    """The session of each file; each conversation in it (each trace, where none is told) is a lane. What is wrong with
-    a file is told in ``problems``; without that list OSError is raised for it."""
+    """The session of each file; each conversation in it (each trace, where none is told) is a lane, and a session of
+    its own where every run holds its messages. What is wrong with a file is told in ``problems``; without that list
+    OSError is raised for it."""
     seen: set[str] = set()
-    yield from read_each(paths, problems, lambda path: _session(path, seen), "run of a model with its counters")
+    for path in paths:
+        as_rows = partial(_by_counters, path)
+        held = held_in(partial(export_rows, path, _rows), _is_billed, _messages, _parameters, _model)
+        if held == "nothing":
+            yield from as_rows(problems, seen)
+        else:
+            yield from read_better(partial(_by_prompts, path, held == "request"), as_rows, problems, seen)
+
+
+def _by_counters(path: str, problems: list[Problem] | None, seen: set[str]) -> Iterator[Session]:
+    return read_each([path], problems, lambda path: _session(path, seen), WANTED)
+
+
+def _by_prompts(path: str, of_wire: bool, problems: list[Problem] | None, seen: set[str]) -> Iterator[Session]:
+    named = [(path, stem(path))]
+    return read_captures(named, problems, _exchanges_of, format=NAME, wanted=WANTED, of_wire=of_wire, seen=seen)
+
+
+def _messages(row: _Row) -> list[Json]:
+    return chat_messages(row.inputs)
+
+
+def _parameters(row: _Row) -> Json:
+    return _object((row.extra or {}).get("invocation_params"))
+
+
+def _model(row: _Row) -> str:
+    metadata = _object((row.extra or {}).get("metadata"))
+    return _text(metadata, "ls_model_name") or _text(_parameters(row), "model", "model_name") or ""
+
+
+def _exchanges_of(path: str, tally: Tally) -> Iterator[Exchange]:
+    yield from calls_in(
+        export_rows(path, _rows), tally, lambda row, line: _exchange(row, Source(path, line)), billed=_is_billed
+    )
+
+
+def _exchange(row: _Row, source: Source) -> Exchange:
+    request = _request(row, source)
+    return Exchange(
+        body=chat_body(request.model, _messages(row), _parameters(row)),
+        source=source,
+        api="chat",
+        reply=MessagesReply(id=row.id, usage=request.usage),
+        start=request.start,
+        first_token=request.first_token,
+        end=request.end,
+        session=None if request.lane == MAIN else request.lane,
+        request_id=row.id,
+        provider=request.provider,
+    )
 
 
 def _session(path: str, seen: set[str]) -> Session:
@@ -80,9 +143,8 @@ def _request(row: _Row, source: Source) -> Request:
     found = _find(row.outputs, "usage_metadata", DEEPEST)
     if found is None:
         raise BadRow("no usage", "outputs.usage_metadata")
-    extra = row.extra or {}
-    metadata, parameters = (_object(extra.get(name)) for name in ("metadata", "invocation_params"))
-    model = _text(metadata, "ls_model_name") or _text(parameters, "model", "model_name") or ""
+    metadata = _object((row.extra or {}).get("metadata"))
+    model = _model(row)
     start, first = nanoseconds(row.start_time), nanoseconds(row.first_token_time)
     return Request(
         id=row.id or f"#{source.line}",

@@ -3,32 +3,43 @@
 Usage convention: ``prompt_tokens`` includes tokens read from and written to a provider's cache (checked: what is left
 is not negative). What the provider's cache did stands in ``metadata.usage_object`` or ``usage``; ``cache_hit`` is the
 gateway's own cache of whole responses: such a row reached no provider, and is not billed.
+
+Where the gateway stored prompts, each row holds the ``messages`` that it was sent. They are compared as they stand:
+what the gateway made of them the log does not tell, nor, without the parameters of the call, what went with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from agentsim.bodies.answering_hosts import host_named, host_of_address
 from agentsim.bodies.input_conventions import reports_writes
+from agentsim.bodies.messages_replies import MessagesReply
 from agentsim.bodies.openai_usage import logged_picodollars, usage_in
 from agentsim.bodies.serving_provider import provider_of
 from agentsim.core.session import Problem, Request, Session, Source, Usage
+from agentsim.traces.capture_files import read_captures
+from agentsim.traces.exchanges import Exchange
 from agentsim.traces.export_rows import add_in_order
-from agentsim.traces.hostile_records import calls_in, rows_of
-from agentsim.traces.session_assembly import MAIN, Assembly, read_each
+from agentsim.traces.hostile_records import Tally, calls_in, rows_of
+from agentsim.traces.logged_prompts import chat_body, held_in, read_better
+from agentsim.traces.session_assembly import MAIN, Assembly, read_each, stem
 from agentsim.traces.time_stamps import nanoseconds, unix_nanoseconds
 
 NAME = "litellm"
 DESCRIPTION = "LiteLLM spend logs and logging payloads, JSON lines (from descriptions)"
 VERIFIED = False
 
+WANTED = "request with its counters"
+
 Json = dict[str, Any]
 
 _rows = msgspec.json.Decoder(dict[str, Any])
+_lists = msgspec.json.Decoder(list[Any])
 
 
 def detect(head: bytes, path: str) -> bool:
@@ -39,10 +50,66 @@ def detect(head: bytes, path: str) -> bool:
 
 
 def read_sessions(paths: Sequence[str], problems: list[Problem] | None = None) -> Iterator[Session]:
-    """The session of each file; each ``session_id`` in it is a lane. What is wrong with a file is told in ``problems``;
-    without that list OSError is raised for it."""
+    """The session of each file; each ``session_id`` in it is a lane, and a session of its own where every row holds its
+    messages. What is wrong with a file is told in ``problems``; without that list OSError is raised for it."""
     seen: set[str] = set()
-    yield from read_each(paths, problems, lambda path: _session(path, seen), "request with its counters")
+    for path in paths:
+        as_rows = partial(_by_counters, path)
+        held = held_in(partial(rows_of, path, _rows), _is_billed, _messages, _parameters, _model)
+        if held == "nothing":
+            yield from as_rows(problems, seen)
+        else:
+            yield from read_better(partial(_by_prompts, path, held == "request"), as_rows, problems, seen)
+
+
+def _by_counters(path: str, problems: list[Problem] | None, seen: set[str]) -> Iterator[Session]:
+    return read_each([path], problems, lambda path: _session(path, seen), WANTED)
+
+
+def _by_prompts(path: str, of_wire: bool, problems: list[Problem] | None, seen: set[str]) -> Iterator[Session]:
+    named = [(path, stem(path))]
+    return read_captures(named, problems, _exchanges_of, format=NAME, wanted=WANTED, of_wire=of_wire, seen=seen)
+
+
+def _messages(row: Json) -> list[Any]:
+    found = row.get("messages")
+    if isinstance(found, str) and found[:1] == "[":
+        try:
+            found = _lists.decode(found)
+        except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+            return []
+    return found if isinstance(found, list) and all(isinstance(each, dict) for each in found) else []
+
+
+def _parameters(row: Json) -> Json:
+    return next((found for name in ("model_parameters", "optional_params") if (found := _object(row.get(name)))), {})
+
+
+def _model(row: Json) -> str:
+    return _text(row, "model") or ""
+
+
+def _exchanges_of(path: str, tally: Tally) -> Iterator[Exchange]:
+    yield from calls_in(
+        rows_of(path, _rows), tally, lambda row, line: _exchange(row, Source(path, line)), billed=_is_billed
+    )
+
+
+def _exchange(row: Json, source: Source) -> Exchange:
+    request = _request(row, source)
+    return Exchange(
+        body=chat_body(request.model, _messages(row), _parameters(row)),
+        source=source,
+        api="chat",
+        reply=MessagesReply(id=_id(row), usage=request.usage, host=request.host, logged_cost=request.logged_cost),
+        start=request.start,
+        first_token=request.first_token,
+        end=request.end,
+        session=None if request.lane == MAIN else request.lane,
+        request_id=_id(row),
+        provider=request.provider,
+        address=_address(row),
+    )
 
 
 def _session(path: str, seen: set[str]) -> Session:
@@ -68,7 +135,7 @@ def _id(row: Json) -> str | None:
 
 
 def _request(row: Json, source: Source) -> Request:
-    model = _text(row, "model") or ""
+    model = _model(row)
     start, end, first = (_time(row.get(name)) for name in ("startTime", "endTime", "completionStartTime"))
     declared = _text(row, "custom_llm_provider")
     provider = provider_of(declared=declared, address=_address(row), model=model)

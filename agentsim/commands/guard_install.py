@@ -35,15 +35,15 @@ def command(scope: Scope, hooks: bool, status_line: bool, yes: bool) -> ExitCode
     A status line that is there already is shown in front of ours; other hooks, other settings and comments stay as
     they are. Twice is the same as once. 'agentsim guard undo' takes it out again.
     """
-    from agentsim.guard.guard_policy import GuardPolicyError, load_policy, policy_file
+    from agentsim.guard.guard_policy import load_policy
     from agentsim.guard.installation import apply, plan_install, settings_file
     from agentsim.guard.settings_text import BadSettings
 
     file = settings_file(scope)
     try:
         budget = bool(load_policy().get("budget"))
-    except (GuardPolicyError, OSError) as error:
-        raise Failure(str(error), file=policy_file(), remedy="see docs/hooks.md", code=ExitCode.USAGE) from None
+    except OSError as error:
+        raise Failure(str(error), remedy="check that the settings of agentsim may be read and written") from None
     try:
         plan = plan_install(file, status_line=status_line, hooks=hooks, budget=budget)
     except BadSettings as error:

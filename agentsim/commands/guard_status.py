@@ -18,7 +18,8 @@ MOST = 5
 def command() -> ExitCode:
     """Show in which settings the status line and the hooks are, which limits are in force, what is kept, and the
     latest failures, which no harness ever sees. The exit code is 1 when there were any."""
-    from agentsim.guard.guard_policy import GuardPolicyError, load_policy, policy_file
+    from agentsim.core.file_problems import WrittenFileError
+    from agentsim.guard.guard_policy import load_policy, policy_file
     from agentsim.guard.installation import installed, settings_file
     from agentsim.guard.settings_text import BadSettings
     from agentsim.report.paper import Paper, Style
@@ -41,8 +42,8 @@ def command() -> ExitCode:
         paper.line(("limits  ", Style.STRONG), f"{policy_file()}" if there else "the usual: a warning from $0.50 on")
         for level, found in limits.items():
             paper.line("        ", f"{level}: {_limit(found)}")
-    except (GuardPolicyError, OSError) as error:
-        paper.line(("limits  ", Style.STRONG), (f"{policy_file()}: {error}; the usual limits hold", Style.BAD))
+    except (WrittenFileError, OSError) as error:
+        paper.line(("limits  ", Style.STRONG), (f"{error}; the usual limits hold", Style.BAD))
     folder = os.path.join(state_folder(), "claude-code")
     kept = (
         [entry for entry in os.scandir(folder) if entry.name.endswith(".kept.jsonl")] if os.path.isdir(folder) else []

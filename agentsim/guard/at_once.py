@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import sys
 
-COMMANDS = ("statusline", "hook")
-
 
 def run(words: list[str]) -> int:
     """Run one of the commands. Nothing leaves it, whatever goes wrong: the harness must not notice."""

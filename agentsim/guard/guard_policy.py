@@ -1,7 +1,7 @@
 """From which price on a hook says something: a small file of limits in dollars and tokens.
 
-``guard.toml`` in the folder of agentsim's settings (``AGENTSIM_GUARD`` names another). Compiled once for each change,
-because reading TOML takes longer than the rest of a hook.
+``guard.toml`` in the folder of agentsim's settings (``AGENTSIM_GUARD`` names another). Compiled once for each change
+(:mod:`agentsim.guard.limits_file`), because reading TOML takes longer than the rest of a hook.
 """
 
 from __future__ import annotations
@@ -19,27 +19,6 @@ Table = dict[str, object]
 DEFAULT: Table = {"warn": {"dollars": PICODOLLARS // 2}}
 """Without a file: a sentence from half a dollar on, and nothing else."""
 
-EXAMPLE = """\
-# Limits of 'agentsim hook'. A level applies from whichever of its limits is reached first.
-[warn]             # one sentence, and the act goes on
-dollars = "0.50"
-
-# [ask]            # a question; a prompt is sent by entering it again
-# dollars = "2.00"
-# tokens = 300_000
-
-# [block]          # the act does not happen
-# dollars = "20.00"
-
-# [budget]         # no further prompt, and no further tool, once this much was spent
-# session = "25.00"
-# day = "100.00"
-"""
-
-
-class GuardPolicyError(ValueError):
-    """A policy file that cannot be used, and why."""
-
 
 def policy_file() -> str:
     """Where the policy stands, whether it is there or not."""
@@ -51,8 +30,11 @@ def policy_file() -> str:
     return os.path.join(base, "agentsim", "guard.toml")
 
 
-def load_policy() -> Table:
-    """The limits in force, in picodollars and tokens. Raises GuardPolicyError for a file that is wrong."""
+def load_policy(*, hurried: bool = False) -> Table:
+    """The limits in force, in picodollars and tokens. Raises WrittenFileError.
+
+    ``hurried``: a file that was found wrong before is not read again; the default holds.
+    """
     path = policy_file()
     try:
         status = os.stat(path)
@@ -61,34 +43,21 @@ def load_policy() -> Table:
     stamp = f"{status.st_mtime_ns}.{status.st_size}.{path}"
     compiled = place("policy.json")
     known = read_table(compiled)
-    if known.get("stamp") == stamp:
+    if known.get("stamp") == stamp and (hurried or "wrong" not in known):
         return table(known, "limits")
-    with open(path, encoding="utf-8") as file:
-        limits = compile_policy(file.read())
-    write_table(compiled, {"stamp": stamp, "limits": limits})
-    return limits
+    from agentsim.guard.installed_packages import packages
 
-
-def compile_policy(words: str) -> Table:
-    """The limits that a policy states. Raises GuardPolicyError."""
-    import tomllib
+    packages()
+    from agentsim.core.written_files import read_text
+    from agentsim.guard.limits_file import compile_policy
 
     try:
-        stated = tomllib.loads(words)
-    except tomllib.TOMLDecodeError as error:
-        raise GuardPolicyError(f"not TOML: {error}") from None
-    found: Table = {}
-    for name, limits in stated.items():
-        keys = ("session", "day") if name == "budget" else ("dollars", "tokens")
-        if name not in (*LEVELS, "budget") or not isinstance(limits, dict):
-            raise GuardPolicyError(f"[{name}]: there are [warn], [ask], [block] and [budget]")
-        made: Table = {}
-        for key, value in limits.items():
-            if key not in keys:
-                raise GuardPolicyError(f"{name}.{key}: there are {' and '.join(keys)}")
-            made[key] = _tokens(value, f"{name}.{key}") if key == "tokens" else _money(value, f"{name}.{key}")
-        found[name] = made
-    return found
+        limits = compile_policy(read_text(path), path)
+    except ValueError:
+        write_table(compiled, {"stamp": stamp, "limits": DEFAULT, "wrong": 1})
+        raise
+    write_table(compiled, {"stamp": stamp, "limits": limits})
+    return limits
 
 
 def level_of(limits: Table, cost: int | None, tokens: int) -> str | None:
@@ -105,19 +74,3 @@ def count_large(value: object, key: str) -> int | None:
     """A whole number from 0 up, however large."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if type(found) is int and found >= 0 else None
-
-
-def _money(value: object, where: str) -> int:
-    """Exact dollars as picodollars: text such as "0.50", or a whole number."""
-    words = str(value) if type(value) is int else value
-    if isinstance(words, str) and len(words) <= 20:
-        whole, _, part = words.partition(".")
-        if (whole + part).isdecimal() and words.isascii() and whole and len(part) <= 12:
-            return int(whole) * PICODOLLARS + int(part.ljust(12, "0"))
-    raise GuardPolicyError(f'{where}: not an amount; write dollars as text, "0.50"')
-
-
-def _tokens(value: object, where: str) -> int:
-    if type(value) is int and value >= 0:
-        return value
-    raise GuardPolicyError(f"{where}: not a number of tokens")

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
-from agentsim.guard.guard_policy import GuardPolicyError, compile_policy
+from agentsim.core.file_problems import WrittenFileError
+from agentsim.guard.guard_policy import load_policy
 from agentsim.guard.hook_answer import LONGEST, MILLISECONDS, answer_to
 from agentsim.guard.installation import command_line
+from agentsim.guard.limits_file import compile_policy
 from agentsim.guard.model_prices import PriceFile
 from agentsim.guard.status_line import line_of
 from tests.agentsim.guard.sessions_of_claude import MODEL, NOW, cache, document, reply
@@ -196,9 +198,15 @@ def test_a_day_adds_up_over_sessions(tmp_path: Path, transcript: Path) -> None:
 
 
 def test_a_policy_that_is_wrong_is_told_to_us_and_the_usual_holds(tmp_path: Path, transcript: Path) -> None:
-    policy(tmp_path, "[warn]\ndollars = 0.5\n")
+    policy(tmp_path, "[warn]\ndollars = -0.5\n")
     assert event("UserPromptSubmit", transcript, NOW + 10_000) is not None
-    assert "GuardPolicyError" in (tmp_path / "state" / "failures.jsonl").read_text()
+    failures = tmp_path / "state" / "failures.jsonl"
+    assert "WrittenFileError" in failures.read_text()
+    failures.unlink()
+    assert event("UserPromptSubmit", transcript, NOW + 10_000) is not None
+    assert not failures.exists(), "the file is not read again, which would take longer than a hook may"
+    with pytest.raises(WrittenFileError):
+        load_policy()
 
 
 @pytest.mark.parametrize(
@@ -214,13 +222,24 @@ def test_a_policy_that_is_wrong_is_told_to_us_and_the_usual_holds(tmp_path: Path
     ],
 )
 def test_mistakes_in_a_policy(text: str) -> None:
-    with pytest.raises(GuardPolicyError):
-        compile_policy(text)
+    with pytest.raises(WrittenFileError) as found:
+        compile_policy(text, "guard.toml")
+    assert found.value.first.place == f"guard.toml:{text.count(chr(10)) + 1}"
+
+
+def test_a_mistake_in_a_policy_names_its_key_and_a_remedy() -> None:
+    with pytest.raises(WrittenFileError) as found:
+        compile_policy("[warn]\ntoken = 1\n[stop]\n", "guard.toml")
+    assert [(one.line, one.key, one.remedy) for one in found.value.problems] == [
+        (2, "warn.token", "did you mean tokens?"),
+        (3, "stop", "there are warn, ask, block, budget"),
+    ]
 
 
 def test_exact_amounts_of_a_policy() -> None:
-    found = compile_policy('[warn]\ndollars = "0.000000000001"\ntokens = 7\n[budget]\nday = 3\n')
-    assert found == {"warn": {"dollars": 1, "tokens": 7}, "budget": {"day": 3 * 10**12}}
+    text = '[warn]\ndollars = "0.000000000001"\ntokens = 7\n[budget]\nday = 3\nsession = 0.10\n'
+    found = compile_policy(text, "guard.toml")
+    assert found == {"warn": {"dollars": 1, "tokens": 7}, "budget": {"day": 3 * 10**12, "session": 10**11}}
 
 
 def test_a_thousand_malformed_events_are_harmless(tmp_path: Path, transcript: Path) -> None:

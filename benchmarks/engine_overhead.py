@@ -1,7 +1,7 @@
 """What the engine's pages and bookkeeping cost beside a plain loop, and what eight sequences together gain.
 
-One round is one token each of a plain dense loop (engine/dense_loop.py), of the engine with one sequence, and of the
-engine with eight, in turn, so that whatever else the machine does falls on all three. The tokens are compared before
+One round is one token each of a plain dense loop (dense_loop.py), of the engine with one sequence, and of the engine
+with eight, in turn, so that whatever else the machine does falls on all three. The tokens are compared before
 time is.
 
     python -m benchmarks.engine_overhead [--weights PATH] [--prompt 128] [--rounds 40] [--threads N] [--json]
@@ -17,12 +17,12 @@ from statistics import median
 from time import perf_counter
 
 from agentsim.engine.decoder import Decoder
-from agentsim.engine.dense_loop import Dense
 from agentsim.engine.inference_engine import Engine
 from agentsim.engine.single_passes import drawn_tokens
 from agentsim.engine.torch_threads import use_threads
 from agentsim.engine.weights.find_model import load_weights
 from agentsim.engine.weights.weights import Weights
+from benchmarks.dense_loop import Dense
 
 TOGETHER = 8
 

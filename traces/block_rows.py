@@ -11,7 +11,6 @@ from typing import Protocol
 
 import msgspec
 
-from agentsim.core.session import Problem
 from agentsim.core.strict_decoding import BadRow
 from agentsim.traces.hostile_records import Tally
 
@@ -92,8 +91,3 @@ def in_order(rows: Sequence[ServingRow]) -> Iterator[ServingRow]:
 
 def _start(keyed: tuple[int, ServingRow]) -> int:
     return keyed[0]
-
-
-def told(traces: Sequence[BlockTrace]) -> list[Problem]:
-    """What is wrong with rows of these traces."""
-    return [problem for trace in traces for problem in trace.tally.problems]

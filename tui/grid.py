@@ -18,7 +18,6 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from agentsim.report.clean import display_width
 from agentsim.tui.ink import INK_CLASSES, INK_CSS, Ink, Piece, fit, parts, strip
 
 GAP = "  "
@@ -315,7 +314,3 @@ class Grid(ScrollView, can_focus=True):
                 return self.rows.columns[index].key
             left += room + len(GAP)
         return None
-
-    def widest(self, texts: Sequence[str]) -> int:
-        """Cells of the widest of some texts."""
-        return max((display_width(text) for text in texts), default=0)

@@ -78,4 +78,4 @@ class SinceParent(msgspec.Struct, frozen=True, kw_only=True):
 def server_of(tool: str | None) -> str | None:
     """The MCP server of a tool, by the way harnesses name them (``mcp__server__tool``)."""
     parts = (tool or "").split("__")
-    return parts[1] if len(parts) >= 3 and parts[0] == "mcp" else None
+    return parts[1] or None if len(parts) >= 3 and parts[0] == "mcp" else None

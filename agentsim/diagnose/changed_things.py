@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from agentsim.core.additions import server_of
 from agentsim.core.prompt import Block, Prompt
 from agentsim.core.verdict import Divergence
 
@@ -39,7 +40,7 @@ def changed_tools(old: Prompt, new: Prompt) -> ChangedTools:
     before, after = _tool_names(old), _tool_names(new)
     came = tuple(name for name in after if name not in before)
     went = tuple(name for name in before if name not in after)
-    servers = {_server(name) for name in (*came, *went)}
+    servers = {server_of(name) for name in (*came, *went)}
     return ChangedTools(came, went, servers.pop() if len(servers) == 1 else None)
 
 
@@ -76,12 +77,6 @@ def words_of_change(place: Divergence | None, old: Prompt, new: Prompt) -> tuple
     return (), None
 
 
-def server_of(names: tuple[str, ...]) -> str | None:
-    """The MCP server whose tools all of these are, by the names that harnesses give them."""
-    servers = {_server(name) for name in names}
-    return servers.pop() if len(servers) == 1 else None
-
-
 def _tools_sentence(tools: ChangedTools) -> str:
     names = tools.names
     prefix = f"mcp__{tools.server}__"
@@ -94,11 +89,6 @@ def _tools_sentence(tools: ChangedTools) -> str:
 def _tool_names(prompt: Prompt) -> dict[str, None]:
     blocks = (prompt[position] for position in range(prompt.section_end("tools")))
     return {block.name: None for block in blocks if block.name is not None}
-
-
-def _server(name: str) -> str | None:
-    parts = name.split("__")
-    return parts[1] if len(parts) >= 3 and parts[0] == "mcp" and parts[1] else None
 
 
 def _thing(block: Block, after: Block | None) -> Thing:

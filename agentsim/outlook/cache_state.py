@@ -62,7 +62,7 @@ class CacheState(msgspec.Struct, frozen=True, kw_only=True):
     history (tools and system), ``opening`` the shortest prompt of the conversation, which began it or followed a
     summary. ``chain`` are its rows, the last one first, as far back as each prompt still begins with theirs. ``ttl``
     are the seconds that its entries were written for. ``long`` says that writes cost what the longer lifetime does;
-    ``None``: the log does not tell. ``observed``: its times are those of a session log. ``summaries`` are the sizes of
+    ``None``: the log does not tell. ``summaries`` are the sizes of
     summaries that it was compacted to. ``announces_tools``: its harness tells tools in messages and leaves the list of
     tools as it is. ``reads_seen`` are how many rows read all that was kept, and of how many.
     """
@@ -78,7 +78,6 @@ class CacheState(msgspec.Struct, frozen=True, kw_only=True):
     opening: int
     ttl: TokenRange
     long: bool | None
-    observed: bool
     summaries: tuple[int, ...] = ()
     announces_tools: bool = False
     reads_seen: tuple[int, int] = (0, 0)
@@ -142,7 +141,6 @@ def state_of(session: Session, lane: str | None = None) -> CacheState:
         opening=opening,
         ttl=_lifetime(row, rules),
         long=_is_long(last, row, rules),
-        observed=observed,
         summaries=tuple(
             max(one.total - (front.expected or one.read), 0) for one in of_lane if "compaction" in one.events
         ),

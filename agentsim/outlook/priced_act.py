@@ -24,7 +24,6 @@ ActName = Literal[
     "rewind",
     "start-afresh",
 ]
-ACT_NAMES: tuple[ActName, ...] = ActName.__args__  # type: ignore[attr-defined]
 
 Surety = Literal["high", "medium", "low"]
 _ORDER: tuple[Surety, ...] = ("low", "medium", "high")

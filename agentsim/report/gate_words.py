@@ -18,11 +18,9 @@ OUTCOME: dict[Status, str] = {
     "held": "All budgets held",
 }
 
-HEADER = ("status", "budget", "trace", "limit", "found", "beyond")
-
 
 def row(result: Result) -> tuple[str, str, str, str, str, str]:
-    """The cells of the table row of a result, as in :data:`HEADER`."""
+    """The cells of the table row of a result, status, budget, trace, limit, found, beyond."""
     return (
         status(result),
         result.budget,

@@ -7,7 +7,7 @@ as recorded is first held against what the log reported; where it explains too l
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from agentsim.core.counts import plural
 from agentsim.core.session import Session
@@ -313,23 +313,6 @@ def _compatible(outcome: Outcome, chosen: Sequence[Outcome]) -> bool:
     return outcome.policy.name not in names and not slots & set(outcome.policy.slots)
 
 
-def tool_choice_alternatives(session: Session, rows: Sequence[str]) -> Mapping[str, int]:
-    """The input of ``rows`` (and of retries of them) in micro-tokens, for each way to get a tool called.
-
-    ``forced``: as recorded; ``complies``: auto, and the model calls it; ``retry``: auto, it does not, and a forced
-    request follows.
-    """
-    from agentsim.whatif.policies import policy
-
-    case = prepare(session)
-    found: dict[str, int] = {}
-    for then in ("forced", "complies", "retry"):
-        rewritten, _ = under(case, [policy("free-tool-choice", then=then)])
-        wanted = {*rows, *(f"{row}/forced" for row in rows)}
-        found[then] = sum(row.equivalents or 0 for row in simulate(case, rewritten) if row.request.id in wanted)
-    return found
-
-
 __all__ = [
     "Calibration",
     "CannotSimulate",
@@ -342,5 +325,4 @@ __all__ = [
     "compare",
     "in_order",
     "nothing_simulated",
-    "tool_choice_alternatives",
 ]

@@ -48,7 +48,3 @@ class RecordedWorld(msgspec.Struct, frozen=True, kw_only=True):
     survived: frozenset[str] = frozenset()
     shared: Mapping[tuple[str, bytes], tuple[Sighting, ...]] = {}
     lengths: Mapping[tuple[str, bytes], int] = {}
-
-    def is_empty(self) -> bool:
-        """Whether the rules alone bring the log about."""
-        return not self.facts

@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from agentsim.engine.decoder import Decoder
-from agentsim.engine.dense_loop import Dense
 from agentsim.engine.forward_batch import Batch, TokenRun
 from agentsim.engine.kv_pages import KVPages
 from agentsim.engine.tokenizer import Tokenizer
 from agentsim.engine.weights.find_model import find_model, load_weights
 from agentsim.engine.weights.weights import Weights, WeightsError
+from benchmarks.dense_loop import Dense
 from tests.engine.prompts import PROMPTS
 
 transformers = pytest.importorskip("transformers", reason="needs the engine-test extra")

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentsim.engine.decoder import Decoder
-from agentsim.engine.dense_loop import Dense
 from agentsim.engine.forward_batch import Batch, TokenRun
 from agentsim.engine.kv_pages import KVPages
 from agentsim.engine.weights.tiny import TINY, tiny_weights
 from agentsim.engine.weights.weights import Weights, WeightsError
+from benchmarks.dense_loop import Dense
 
 torch.set_num_threads(1)
 PAGE = 16

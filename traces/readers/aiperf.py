@@ -36,7 +36,6 @@ LONGEST = 10**13
 class _Row(msgspec.Struct, gc=False):
     session_id: str | int | None = None
     timestamp: int | float | None = None
-    delay: int | float | None = None
     input_length: Count | None = None
     output_length: Count | None = None
     hash_ids: list[Count] | None = None

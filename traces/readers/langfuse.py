@@ -40,7 +40,6 @@ class _Row(msgspec.Struct, gc=False, rename="camel"):
     type: str | None = None
     trace_id: str | None = None
     session_id: str | None = None
-    parent_observation_id: str | None = None
     start_time: str | None = None
     end_time: str | None = None
     completion_start_time: str | None = None

@@ -40,7 +40,6 @@ class PickerLine(msgspec.Struct, frozen=True, kw_only=True):
     total: int = 0
     first: int | None = None
     last: int | None = None
-    problem: str | None = None
 
     @property
     def key(self) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
@@ -21,7 +21,6 @@ from agentsim.traces.format_registry import read
 from agentsim.traces.session_names import names_of, project_of
 
 By = Literal["day", "week", "month", "model", "project", "harness", "version", "branch", "agent"]
-GROUPED_BY: tuple[By, ...] = get_args(By)
 """What a summary can be grouped by."""
 
 _BY_TIME = ("day", "week", "month")

@@ -1,6 +1,6 @@
 """When paying more for a write is worth it: exact break-evens from a rate card.
 
-One write and k reads against k + 1 times ordinary input; refreshes against one rewrite; long against short lifetimes.
+Reads and writes against ordinary input; refreshes against one rewrite.
 """
 
 from __future__ import annotations
@@ -8,18 +8,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 from agentsim.rules.prices import RateCard
-
-
-def reads_to_pay_a_write(card: RateCard, *, hour: bool = False) -> int | None:
-    """How often a written prefix must be read before caching is cheaper than sending it fresh each time.
-
-    The smallest k with w + k·r < (k + 1)·f. ``None`` where it never is, or a price is not known.
-    """
-    write = card.write_long if hour else card.write_short
-    if write is None or card.read is None or card.read >= card.fresh:
-        return None
-    # w + k r < (k + 1) f  <=>  k (f - r) > w - f
-    return max(1, (write - card.fresh) // (card.fresh - card.read) + 1)
 
 
 def hit_rate_to_pay(card: RateCard, *, hour: bool = False) -> Fraction | None:
@@ -46,14 +34,3 @@ def refreshes_worth(card: RateCard, *, hour: bool = False) -> int:
     """The most refreshes that cost no more than the rewrite; 0 where the prices are not known."""
     exact = refreshes_to_lose(card, hour=hour)
     return 0 if exact is None or exact <= 0 else exact.numerator // exact.denominator
-
-
-def hour_costs_more(card: RateCard, written: int, rewritten: int) -> int | None:
-    """Picodollars that one-hour entries cost beyond five-minute ones over a fleet; negative where they save.
-
-    ``written`` are all tokens written with five-minute entries, ``rewritten`` those of them that a longer lifetime
-    would have read: they are not written at all then.
-    """
-    if card.write_long is None or card.write_short is None or card.read is None:
-        return None
-    return written * (card.write_long - card.write_short) - rewritten * (card.write_long - card.read)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -12,7 +13,7 @@ import agentsim
 from agentsim.cli import main
 from agentsim.core.money import PICODOLLARS
 from agentsim.outlook.cache_state import NothingToPrice
-from agentsim.outlook.priced_act import ACT_NAMES
+from agentsim.outlook.priced_act import ActName
 from agentsim.report.exits import ExitCode
 from tests.traces.format_samples import BY_MODULE
 
@@ -45,7 +46,7 @@ def test_waiting_to_the_end_of_the_lifetime_and_a_second_longer() -> None:
 def test_every_act_is_priced_or_named_with_a_reason() -> None:
     outlook = agentsim.next(ATLAS)
     names = [act.name for act in outlook.acts] + [act.name for act in outlook.left_out]
-    assert set(names) == set(ACT_NAMES)
+    assert set(names) == set(get_args(ActName))
     assert all(act.rules for act in outlook.acts)
     assert all(act.cost is not None and act.cost.low <= act.cost.expected <= act.cost.high for act in outlook.acts)
 

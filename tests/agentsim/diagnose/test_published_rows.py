@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-from agentsim.core.hit_rate import hit_rate
-from agentsim.core.session import Usage
 from tests.agentsim.diagnose.test_rows import said, verdicts
 
 WRITTEN_AND_READ = [
@@ -44,12 +42,6 @@ def test_c45_a_gap_of_82_seconds_excludes_the_expiry() -> None:
     assert (last.kind, last.lost) == ("miss", 784_944)
     assert "AS202" not in (last.cause, *last.alternatives)
     assert "alone cannot explain" in said(last)
-
-
-def test_c40_pinned_to_one_host_97_percent_were_read_and_unpinned_none() -> None:
-    pinned, unpinned = Usage(fresh=16_854 - 16_384, read=16_384), Usage(fresh=12_700_000, read=0)
-    assert round(float(hit_rate([pinned]) or 0), 2) == 0.97
-    assert hit_rate([unpinned]) == 0
 
 
 def test_c35_a_summary_of_7_506_written_tokens_is_no_miss_of_the_next_one() -> None:

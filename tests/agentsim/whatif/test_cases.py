@@ -9,10 +9,8 @@ import pytest
 from agentsim.core.money import dollars
 from agentsim.core.prompt import Block
 from agentsim.core.session import Request, Session
-from agentsim.rules.prices import default_book
 from agentsim.whatif.comparison import compare
 from agentsim.whatif.policies import NAMES, parse
-from agentsim.whatif.policies.break_even import hour_costs_more
 from tests.agentsim.whatif.policies.small import HEAD, MINUTE, block, request, rows, saves, session, split, under
 
 MICRO = 10**6
@@ -46,11 +44,6 @@ def test_an_hour_pays_only_where_many_pauses_fall_between_the_lifetimes(gaps: li
     rewritten = sum((row.usage.write or 0) - 2_000 for row in late)
     assert -saved == pytest.approx(0.75 * written - 1.9 * rewritten)
     assert (rewritten / written > 0.75 / 1.9) == (sign > 0)
-    card = default_book().card_for(given.requests[0])
-    assert card is not None
-    more = hour_costs_more(card, written, rewritten)
-    assert more is not None
-    assert more / card.fresh == pytest.approx(-saved)
 
 
 def test_pauses_beyond_an_hour_are_lost_either_way() -> None:

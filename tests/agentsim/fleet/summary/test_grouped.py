@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -10,7 +11,7 @@ from agentsim.cli import main
 from agentsim.core.dates import DAY, start_of
 from agentsim.core.session import Request, Session, Usage
 from agentsim.fleet.summary import summarise
-from agentsim.fleet.summary.grouped import GROUPED_BY, By, GroupSums, first_day, summarise_groups, time_of
+from agentsim.fleet.summary.grouped import By, GroupSums, first_day, summarise_groups, time_of
 from agentsim.report.exits import ExitCode
 from agentsim.traces.format_registry import read
 from agentsim.traces.samples.claude_log import ClaudeLog
@@ -30,7 +31,7 @@ def add_up(folder: str, by: By) -> None:
         assert sum(getattr(group, field) or 0 for group in grouped.groups) == (getattr(whole, field) or 0), field
 
 
-@pytest.mark.parametrize("by", GROUPED_BY)
+@pytest.mark.parametrize("by", get_args(By))
 def test_samples_add_up(by: By) -> None:
     add_up(str(SAMPLES), by)
 

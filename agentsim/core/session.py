@@ -33,7 +33,27 @@ EventKind = Literal[
     "interrupted",  # the reply was cut short, by the user or by a limit
     "limit",  # a usage limit was reached
     "prompt_submitted",  # a person typed something: a new turn begins
+    "tool_results",  # tools answered; which ones is the detail
+    "skill_use",  # a skill was loaded into the conversation
+    "skills_delta",  # the harness announced skills or agents that came or went
+    "mode_change",  # another mode of working: of permissions, of planning
+    "folder_change",  # the harness works in another folder
+    "instructions_edit",  # a file of instructions (CLAUDE.md, AGENTS.md) was loaded or edited
+    "hook_output",  # a hook of the harness added to the prompt
 ]
+
+ASIDE: frozenset[EventKind] = frozenset(
+    {
+        "tool_results",
+        "skill_use",
+        "skills_delta",
+        "mode_change",
+        "folder_change",
+        "instructions_edit",
+        "hook_output",
+    }
+)
+"""Events that may point to what was lost and decide no verdict. They are no news in a table of requests."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agentsim.bodies.serving_provider import is_vendor, provider_of_model
 from agentsim.core.prompt import Prompt
-from agentsim.core.session import Event, Request, Session, Usage
+from agentsim.core.session import ASIDE, Event, Request, Session, Usage
 from agentsim.diagnose.kept_content import unread_content
 from agentsim.diagnose.lifetime_clock import OBSERVED_CLOCK, idle_seconds
 from agentsim.diagnose.prompt_diff import cause_of, first_difference
@@ -94,8 +94,8 @@ def facts_of_request(
     model reports that it wrote."""
     row = _facts(request, writes=writes)
     row.harness = harness
-    row.events = tuple(event.kind for event in events)
-    row.notes = tuple((event.kind, event.detail) for event in events if event.detail)
+    row.events = tuple(event.kind for event in events if event.kind not in ASIDE)
+    row.notes = tuple((event.kind, event.detail) for event in events if event.detail and event.kind not in ASIDE)
     row.parent = parent
     row.ttl, row.ttl_dropped = lifetime(request, None if parent is None else (parent.ttl, parent.ttl_dropped))
     row.lookback = own_lookback(request.provider, request.model, request.start)

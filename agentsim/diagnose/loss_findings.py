@@ -15,7 +15,7 @@ from agentsim.core.verdict import Verdict
 from agentsim.diagnose.cause_registry import CAUSES
 from agentsim.diagnose.changed_things import ClearedThing, changed_tools, cleared_thing
 from agentsim.diagnose.diagnosis import Diagnosis
-from agentsim.diagnose.loss_leads import EXPECTED, Lead, find_lead, marked_rows
+from agentsim.diagnose.loss_leads import EXPECTED, LEAST_LOSSES, Lead, find_lead, marked_rows
 
 SECOND, MINUTE = 10**9, 60 * 10**9
 
@@ -74,9 +74,9 @@ def findings_of(diagnosis: Diagnosis) -> RepeatedLosses:
     marks = marked_rows(diagnosis.session, diagnosis.verdicts)
     order = _places_in_lanes(diagnosis)
     found = []
-    for group in _groups(losses):
-        if len(group) < 2:
-            continue
+    groups = [group for group in _groups(losses) if len(group) > 1]
+    questions = sum(len(group) >= LEAST_LOSSES and _leaves_open(group[0]) for group in groups) + 1
+    for group in groups:
         costs = [loss.verdict.lost_cost for loss in group if loss.verdict.lost_cost is not None]
         found.append(
             RepeatedLoss(
@@ -86,12 +86,12 @@ def findings_of(diagnosis: Diagnosis) -> RepeatedLosses:
                 rows=tuple(loss.number for loss in group),
                 tokens=sum(loss.verdict.lost for loss in group),
                 cost=sum(costs) if costs else None,
-                lead=find_lead(marks, _ids(group)) if _leaves_open(group[0]) else None,
+                lead=find_lead(marks, _ids(group), questions) if _leaves_open(group[0]) else None,
             )
         )
     found.sort(key=lambda one: (-(one.cost or 0), -one.tokens, one.rows))
     unclear = [loss for loss in losses if loss.verdict.code in _BLIND]
-    together = find_lead(marks, _ids(unclear))
+    together = find_lead(marks, _ids(unclear), questions)
     said = together is not None and any(
         one.lead is not None and one.lead.what == together.what and 2 * len(one.rows) > len(unclear) for one in found
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from agentsim.core.session import EventKind, Lane, Purpose, Request, Session
+from agentsim.core.session import ASIDE, EventKind, Lane, Purpose, Request, Session
 from agentsim.core.verdict import Change, Divergence, Evidence, Kind, Verdict
 from agentsim.report.paper import Span, Style
 
@@ -63,7 +63,17 @@ EVENTS: dict[EventKind, str] = {
     "interrupted": "reply interrupted",
     "limit": "usage limit reached",
     "prompt_submitted": "prompt",
+    "tool_results": "tools answered",
+    "skill_use": "skill loaded",
+    "skills_delta": "skills or agents announced",
+    "mode_change": "mode changed",
+    "folder_change": "another folder",
+    "instructions_edit": "file of instructions loaded or edited",
+    "hook_output": "hook added to the prompt",
 }
+
+QUIET_EVENTS: frozenset[EventKind] = ASIDE | {"prompt_submitted"}
+"""Events that are no news in a table of requests."""
 
 PURPOSES: dict[Purpose, str] = {
     "main": "main",

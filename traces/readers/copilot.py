@@ -18,6 +18,7 @@ from agentsim.core.session import Problem, Request, Session, Source, Usage
 from agentsim.core.strict_decoding import BadRow, Count, decode
 from agentsim.traces.session_assembly import MAIN, Assembly, effort_setting, read_each, take_events
 from agentsim.traces.time_stamps import nanoseconds
+from agentsim.traces.told_names import told_name
 
 NAME = "copilot-cli"
 DESCRIPTION = "Copilot CLI events (~/.copilot/session-state/*/events.jsonl); output tokens only"
@@ -66,6 +67,14 @@ class _ModelMetrics(msgspec.Struct, gc=False):
     usage: _Sums | None = None
 
 
+class _Told(msgspec.Struct, gc=False):
+    """What tells a tool, a hook or a mode; left out where it is of another shape."""
+
+    toolName: msgspec.Raw = ABSENT
+    hookType: msgspec.Raw = ABSENT
+    newMode: msgspec.Raw = ABSENT
+
+
 class _Shutdown(msgspec.Struct, gc=False):
     modelMetrics: dict[str, _ModelMetrics] = msgspec.field(default_factory=dict)
 
@@ -74,7 +83,15 @@ _events = msgspec.json.Decoder(_Event)
 _starts = msgspec.json.Decoder(_Start)
 _model_changes = msgspec.json.Decoder(_ModelChange)
 _messages = msgspec.json.Decoder(_Message)
+_tolds = msgspec.json.Decoder(_Told)
 _shutdowns = msgspec.json.Decoder(_Shutdown)
+
+
+def _told(data: msgspec.Raw) -> _Told:
+    try:
+        return _tolds.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _Told()
 
 
 def detect(head: bytes, path: str) -> bool:
@@ -118,6 +135,12 @@ class _Log:
             self._message(line, event, decode(_messages, event.data), time)
         elif kind in ("assistant.turn_start", "tool.execution_complete"):
             self.begun = time
+        elif kind == "tool.execution_start":
+            self.assembly.note("tool_results", time, detail=told_name(_told(event.data).toolName))
+        elif kind == "hook.start":
+            self.assembly.note("hook_output", time, detail=told_name(_told(event.data).hookType))
+        elif kind == "session.mode_changed":
+            self.assembly.note("mode_change", time, detail=told_name(_told(event.data).newMode))
         elif kind == "session.start":
             start = decode(_starts, event.data)
             self.assembly.id = start.sessionId or self.assembly.id

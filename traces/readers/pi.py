@@ -24,6 +24,7 @@ from agentsim.traces.hostile_records import RawRow, Tally, rows_in, rows_of, tel
 from agentsim.traces.log_lines import LineChunk, chunks_of
 from agentsim.traces.session_assembly import MAIN, Assembly, effort_setting, refuse_empty, stem
 from agentsim.traces.time_stamps import nanoseconds
+from agentsim.traces.told_names import told_name
 
 NAME = "pi"
 DESCRIPTION = "Pi coding agent sessions (~/.pi/agent/sessions/**/*.jsonl), also of its forks"
@@ -55,6 +56,7 @@ class _Counters(msgspec.Struct, gc=False):
 
 class _Message(msgspec.Struct, gc=False):
     role: str | None = None
+    toolName: msgspec.Raw = msgspec.Raw(b"")
     provider: str | None = None
     model: str | None = None
     usage: _Counters | None = None
@@ -76,7 +78,7 @@ class _Entry(msgspec.Struct, gc=False):
 
 _entries = msgspec.json.Decoder(_Entry)
 
-_Waiting = tuple[tuple[EventKind, int | None], "_Waiting | None"]
+_Waiting = tuple[tuple[EventKind, int | None, str | None], "_Waiting | None"]
 
 
 class _Place(msgspec.Struct):
@@ -211,10 +213,12 @@ class _Scan:
         if message.role == "assistant":
             return self._answer(line, entry, message, before, assembly, seen)
         place = replace(before, blocks=before.blocks + _blocks(message.content))
+        if message.role == "toolResult":
+            return self._noted(place, "tool_results", entry, told_name(message.toolName))
         return self._noted(place, "prompt_submitted", entry) if message.role == "user" else place
 
-    def _noted(self, place: _Place, kind: EventKind, entry: _Entry) -> _Place:
-        return msgspec.structs.replace(place, events=((kind, nanoseconds(entry.timestamp)), place.events))
+    def _noted(self, place: _Place, kind: EventKind, entry: _Entry, detail: str | None = None) -> _Place:
+        return msgspec.structs.replace(place, events=((kind, nanoseconds(entry.timestamp), detail), place.events))
 
     def _answer(
         self,
@@ -240,7 +244,7 @@ class _Scan:
         last = assembly.last.get(MAIN)
         events = _listed(before.events)
         if last is not None and before.request is not None and before.request != last.id and not failed:
-            events.append(("rewind", begun))
+            events.append(("rewind", begun, None))
         request = assembly.add(
             Request(
                 id=entry.id or f"{self.id}#{line}",
@@ -258,7 +262,7 @@ class _Scan:
                 source=Source(self.path, line),
             ),
             parent=before.request,
-            events=[Event(kind=kind, time=time, lane=MAIN) for kind, time in events],
+            events=[Event(kind=kind, time=time, lane=MAIN, detail=detail) for kind, time, detail in events],
         )
         if failed:
             # It was billed, but the next prompt does not hold its answer, and may not find what it wrote. What happened
@@ -307,8 +311,8 @@ def _blocks(content: list[_Block] | str | None) -> int:
     return 0 if content is None else 1
 
 
-def _listed(waiting: _Waiting | None) -> list[tuple[EventKind, int | None]]:
-    events: list[tuple[EventKind, int | None]] = []
+def _listed(waiting: _Waiting | None) -> list[tuple[EventKind, int | None, str | None]]:
+    events: list[tuple[EventKind, int | None, str | None]] = []
     while waiting is not None and len(events) < MAX_EVENTS:
         events.append(waiting[0])
         waiting = waiting[1]

@@ -9,7 +9,7 @@ from agentsim.core.verdict import Verdict
 from agentsim.diagnose import Diagnosis
 from agentsim.diagnose.never_read import CODE, NeverRead, never_read
 from agentsim.report import figures
-from agentsim.report.verdict_words import EVENTS, RECORD, advice_on, cause_title, headline, where
+from agentsim.report.verdict_words import EVENTS, QUIET_EVENTS, RECORD, advice_on, cause_title, headline, where
 from agentsim.tui.ink import Ink, Piece
 from agentsim.tui.trace.block_list import block_diff, excerpts
 from agentsim.tui.trace.prompt_bar import prompt_bar
@@ -90,7 +90,7 @@ class Story:
         if self._events is None:
             self._events = {}
             for event in self.diagnosis.session.events:
-                if event.before is not None and event.kind != "prompt_submitted":
+                if event.before is not None and event.kind not in QUIET_EVENTS:
                     self._events.setdefault(event.before, []).append(event)
         return self._events.get(request, [])
 

@@ -45,6 +45,8 @@ def lead_document(lead: Lead | None) -> dict[str, Any] | None:
         "lost_elsewhere": lead.lost_else,
         "absent": lead.absent,
         "lift": f"{lead.lift:.2f}" if lead.lift is not None else None,
+        "lift_interval": [None if end is None else f"{end:.2f}" for end in lead.lift_interval],
+        "sessions": lead.sessions,
         "interval_per_mille": _interval(lead.lost, lead.present),
         "interval_elsewhere_per_mille": _interval(lead.lost_else, lead.absent),
         "chance_below": f"{lead.chance:.1e}",

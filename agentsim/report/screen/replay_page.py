@@ -14,7 +14,16 @@ from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.screen.never_read_line import write_in_vain
 from agentsim.report.screen.uncached_line import write_uncached
 from agentsim.report.table import TableColumn, TableLayout
-from agentsim.report.verdict_words import EVENTS, KINDS, advice_on, cause_title, headline, lane_names, where
+from agentsim.report.verdict_words import (
+    EVENTS,
+    KINDS,
+    QUIET_EVENTS,
+    advice_on,
+    cause_title,
+    headline,
+    lane_names,
+    where,
+)
 from agentsim.traces.session_names import names_of
 
 if TYPE_CHECKING:
@@ -23,9 +32,6 @@ if TYPE_CHECKING:
 Which = Literal["all", "misses"]
 
 BAR_CELLS = 22
-QUIET_EVENTS = frozenset({"prompt_submitted"})
-"""Events that are no news in a table of requests."""
-
 FAILURES = frozenset({"api_error", "interrupted"})
 """Events that are told even where no request followed them."""
 

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from agentsim.traces.readers.claude_code.claude_lines import Attachment
+from agentsim.traces.told_names import instruction_file, told_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,47}")
 _MOST_NAMES = 3
@@ -17,6 +18,10 @@ def announced(attachment: Attachment | None) -> str | None:
     """What came and what went: ``context7 came; search (2 tools) went``; ``None`` where no names are told."""
     if attachment is None:
         return None
+    if attachment.type == "hook_additional_context":
+        return told_name(attachment.hookEvent)
+    if attachment.type == "nested_memory":
+        return instruction_file(attachment.path)
     parts = [
         f"{names} {word}"
         for raw, word in ((attachment.addedNames, "came"), (attachment.removedNames, "went"))

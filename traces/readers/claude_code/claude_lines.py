@@ -57,9 +57,11 @@ class ClaudeLine(msgspec.Struct, gc=False):
 
 
 class BlockHead(msgspec.Struct, gc=False):
-    """A content block, of which only the kind matters."""
+    """A content block, of which only the kind matters; of a call of a tool also which, and with what."""
 
     type: str | None = None
+    name: msgspec.Raw = ABSENT
+    input: msgspec.Raw = ABSENT
 
 
 class NodeMessage(msgspec.Struct, gc=False):
@@ -74,6 +76,9 @@ class Attachment(msgspec.Struct, gc=False):
     """``attachment`` of a line: what the harness slipped into the prompt. The names stay raw: few lines have some."""
 
     type: str | None = None
+    hookEvent: msgspec.Raw = ABSENT
+    path: msgspec.Raw = ABSENT
+    filename: msgspec.Raw = ABSENT
     addedNames: msgspec.Raw = ABSENT
     removedNames: msgspec.Raw = ABSENT
 
@@ -95,6 +100,8 @@ class Node(msgspec.Struct, gc=False):
     timestamp: str | None = None
     requestId: str | None = None
     version: str | None = None
+    cwd: msgspec.Raw = ABSENT
+    permissionMode: msgspec.Raw = ABSENT
     isSidechain: bool | None = None
     agentId: str | None = None
     isMeta: bool | None = None
@@ -109,3 +116,13 @@ SYNTHETIC_MODEL = "<synthetic>"
 
 decode_line = msgspec.json.Decoder(ClaudeLine).decode
 decode_node = msgspec.json.Decoder(Node).decode
+
+
+class ToolInput(msgspec.Struct, gc=False):
+    """``input`` of the calls that load a skill or edit a file."""
+
+    skill: msgspec.Raw = ABSENT
+    file_path: msgspec.Raw = ABSENT
+
+
+decode_input = msgspec.json.Decoder(ToolInput).decode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from agentsim.core.session import Problem, Purpose, Session
+from agentsim.core.session import Event, Problem, Purpose, Session
 from agentsim.traces.hostile_records import Tally
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
 from agentsim.traces.readers.claude_code.claude_conversation import ClaudeConversation
@@ -15,6 +15,7 @@ from agentsim.traces.readers.claude_code.claude_requests import HARNESS, events_
 from agentsim.traces.readers.claude_code.claude_scan import scan
 from agentsim.traces.readers.claude_code.claude_steps import Tree
 from agentsim.traces.session_assembly import MAIN, Assembly
+from agentsim.traces.told_names import WorkingState
 
 if TYPE_CHECKING:
     from agentsim.traces.readers.claude_code.claude_growing import GrowingClaudeLogs
@@ -61,6 +62,7 @@ def session_of(
     tally = assembly.tally
     names: dict[tuple[str, str], str] = {}
     lanes: dict[tuple[str, str], str] = {}
+    states: dict[str, WorkingState] = {}
     for unit in units:
         assembly.files += unit.files
         tally.rows += unit.rows
@@ -71,7 +73,7 @@ def session_of(
         tally.problems += unit.problems
         known = None if growing is None else growing.known(unit)
         make = request_of if known is None else known.request
-        with Tree(unit) as tree:
+        with Tree(unit, whole=known is None) as tree:
             for call in unit.calls:
                 if call.key in lanes:
                     tally.duplicate += 1
@@ -82,7 +84,10 @@ def session_of(
                     lane = assembly.new_lane(*_beginning(call))
                 lanes[call.key] = lane
                 request = make(unit, call, step, lane, call.key not in owned, names)
-                added = assembly.add(request, parent=request.parent, events=events_of(step, request))
+                events = events_of(step, request)
+                for kind, detail in states.setdefault(lane, WorkingState()).change_to(step.mode, step.folder):
+                    events.append(Event(kind=kind, time=request.start, lane=lane, before=request.id, detail=detail))
+                added = assembly.add(request, parent=request.parent, events=events)
                 names[call.key] = added.id
     owned.update(lanes)
     assembly.requests = with_harness_words(id, assembly.requests)

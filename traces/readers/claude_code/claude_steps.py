@@ -20,8 +20,10 @@ from agentsim.traces.log_lines import MOST_UNPACKED, is_packed, open_log
 from agentsim.traces.readers.claude_code.announced_names import announced
 from agentsim.traces.readers.claude_code.claude_calls import ClaudeCall
 from agentsim.traces.readers.claude_code.claude_conversation import ClaudeConversation
-from agentsim.traces.readers.claude_code.claude_lines import SYNTHETIC_MODEL, BlockHead, Node, decode_node
+from agentsim.traces.readers.claude_code.claude_lines import SYNTHETIC_MODEL, BlockHead, Node, decode_input, decode_node
+from agentsim.traces.told_names import instruction_file, listed_names, told_name, told_text
 
+_KEPT_BYTES = 16 * 2**20
 _MAX_STEPS = 5000
 _MAX_REGION_LINES = 5000
 _IMAGE = (b'"type":"image"', b'"type": "image"')
@@ -35,7 +37,14 @@ _SYSTEM_EVENTS: dict[str, EventKind] = {
 _ATTACHMENT_EVENTS: dict[str, EventKind] = {
     "deferred_tools_delta": "tools_delta",
     "mcp_instructions_delta": "instructions_delta",
+    "skill_listing": "skills_delta",
+    "agent_listing_delta": "skills_delta",
+    "hook_additional_context": "hook_output",
+    "command_permissions": "skill_use",
+    "nested_memory": "instructions_edit",
 }
+_EDITORS = (b'"Edit"', b'"Write"', b'"MultiEdit"')
+_SKILL = b'"Skill"'
 
 
 class CallStep:
@@ -46,9 +55,10 @@ class CallStep:
     the call was sent. ``appended`` counts the content blocks, thinking left out, since the parent's prompt; ``None``
     when the log cannot tell. ``events`` are (kind, stamp, detail) in the order they happened. ``settled`` is True when
     nothing that is appended to the log later can change any of this. ``images`` says that the conversation holds some.
+    ``mode`` and ``folder`` are those that the harness worked in, where a line on the way tells them.
     """
 
-    __slots__ = ("appended", "assumed", "events", "images", "parent", "settled", "start")
+    __slots__ = ("appended", "assumed", "events", "folder", "images", "mode", "parent", "settled", "start")
 
     def __init__(self) -> None:
         self.parent: ClaudeCall | None = None
@@ -58,13 +68,20 @@ class CallStep:
         self.events: list[tuple[EventKind, str | None, str | None]] = []
         self.settled = True
         self.images = False
+        self.mode: str | None = None
+        self.folder: str | None = None
 
 
 class Tree:
-    """The lines of a unit as a tree. Opens its files when first asked; close it, or use it as a context manager."""
+    """The lines of a unit as a tree. Opens its files when first asked; close it, or use it as a context manager.
 
-    def __init__(self, unit: ClaudeConversation) -> None:
+    ``whole`` says that all calls will be looked up: small files are then kept in memory until it is closed, as each
+    look-up is several reads else.
+    """
+
+    def __init__(self, unit: ClaudeConversation, *, whole: bool = False) -> None:
         self._unit = unit
+        self._room = _KEPT_BYTES if whole else 0
         self._views: dict[int, bytes | FileView] = dict(unit.texts)
         self._before: dict[int, ClaudeCall | None] | None = None
         self._first_image: dict[int, tuple[int, int]] = {}
@@ -139,7 +156,7 @@ class Tree:
         path.reverse()
         self._read_path(step, path)
         if count and step.parent is not None:
-            step.appended = self._appended(step.parent, call, uuids)
+            step.appended = self._appended(step, step.parent, call, uuids)
         return step
 
     def _read_path(self, step: CallStep, path: list[Node]) -> None:
@@ -160,6 +177,12 @@ class Tree:
                 told = node.compactMetadata
                 about = told.trigger if told is not None else announced(node.attachment)
                 step.events.append((kind, node.timestamp, about))
+            elif node.attachment is not None and (edited := instruction_file(node.attachment.filename)):
+                step.events.append(("instructions_edit", node.timestamp, edited))
+            if node.permissionMode:
+                step.mode = told_text(node.permissionMode) or step.mode
+            if node.cwd:
+                step.folder = told_text(node.cwd) or step.folder
             sent = node.type in ("user", "attachment") and node.timestamp is not None
             if sent and (step.start is None or (node.timestamp or "") > step.start):
                 step.start = node.timestamp
@@ -207,15 +230,22 @@ class Tree:
                     view = unpacked.read(MOST_UNPACKED)
             else:
                 view = FileView(path)
+                if len(view) <= self._room:
+                    text = view[0 : len(view)]
+                    view.close()
+                    view = text
+                    self._room -= len(text)
             self._views[file] = view
         return view
 
-    def _appended(self, parent: ClaudeCall, call: ClaudeCall, path: set[str]) -> int | None:
-        """Content blocks between two prompts: the parent's reply and all that was added to it before this call."""
+    def _appended(self, step: CallStep, parent: ClaudeCall, call: ClaudeCall, path: set[str]) -> int | None:
+        """Content blocks between two prompts: the parent's reply and all that was added to it before this call. The
+        tools that it waited for become events of the step."""
         if parent.file != call.file or parent.position > call.position:
             return None
         count = 0
         replies: set[str | None] = set()
+        tools: list[str | None] = []
         for node in self._region(call.file, parent.position, call.position):
             if node is None:
                 return None
@@ -224,8 +254,14 @@ class Tree:
                 if self._call_of(node) is parent:
                     replies.add(node.uuid)
                     count += _countable(content)
+                    for block in content or () if isinstance(content, list) else ():
+                        if block.type == "tool_use":
+                            tools.append(told_name(block.name))
+                            _add_tool(step, block, node.timestamp)
             elif node.type == "user" and (node.uuid in path or node.parentUuid in replies):
                 count += _countable(content)
+        if tools:
+            step.events.append(("tool_results", None, listed_names(tools)))
         return count
 
     def _region(self, file: int, low: int, high: int) -> Iterator[Node | None]:
@@ -266,6 +302,22 @@ def _decode_pieces(text: bytes) -> list[Node]:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             continue
     return nodes
+
+
+def _add_tool(step: CallStep, block: BlockHead, stamp: str | None) -> None:
+    """Calls after which the prompt has other instructions: a skill that was loaded, a file of instructions edited."""
+    name = bytes(block.name)
+    if name != _SKILL and name not in _EDITORS:
+        return
+    try:
+        given = decode_input(block.input)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return
+    if name == _SKILL:
+        step.events = [event for event in step.events if event[0] != "skill_use"]
+        step.events.append(("skill_use", stamp, told_name(given.skill)))
+    elif (edited := instruction_file(given.file_path)) is not None:
+        step.events.append(("instructions_edit", stamp, edited))
 
 
 def _countable(content: list[BlockHead] | str | None) -> int:

@@ -9,11 +9,13 @@ from agentsim.core.strict_decoding import Count
 
 
 class Payload(msgspec.Struct, gc=False):
-    """``payload`` of an event or of an item of the conversation: what kind it is, who said it, and ``info``."""
+    """``payload`` of an event or of an item of the conversation: what kind it is, who said it, ``info``, and which
+    tool is called."""
 
     type: str | None = None
     role: str | None = None
     info: msgspec.Raw = ABSENT
+    name: msgspec.Raw = ABSENT
 
 
 class CodexLine(msgspec.Struct, gc=False):
@@ -67,6 +69,7 @@ class ModeSettings(msgspec.Struct, gc=False):
 class Mode(msgspec.Struct, gc=False):
     """``collaboration_mode``."""
 
+    mode: msgspec.Raw = ABSENT
     settings: ModeSettings | None = None
 
 
@@ -75,6 +78,8 @@ class TurnContext(msgspec.Struct, gc=False):
 
     model: str | None = None
     effort: str | None = None
+    cwd: msgspec.Raw = ABSENT
+    approval_policy: msgspec.Raw = ABSENT
     collaboration_mode: Mode | None = None
 
 

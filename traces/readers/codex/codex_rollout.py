@@ -29,11 +29,16 @@ from agentsim.traces.readers.codex.codex_lines import (
     turn_lines,
 )
 from agentsim.traces.time_stamps import nanoseconds
+from agentsim.traces.told_names import WorkingState, listed_names, told_name, told_text
 
 REPLY_ITEMS = frozenset(
     {"reasoning", "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call"}
 )
 """Items that a model's reply is made of, besides messages of the assistant."""
+
+
+CALL_ITEMS = REPLY_ITEMS - {"reasoning"}
+"""Those that the next call has to wait for."""
 
 
 class CodexCall(msgspec.Struct, kw_only=True):
@@ -50,7 +55,7 @@ class CodexCall(msgspec.Struct, kw_only=True):
     version: str | None
     provider: str
     response_id: str | None
-    events: tuple[tuple[EventKind, int | None], ...]
+    events: tuple[tuple[EventKind, int | None, str | None], ...]
     inherited: bool = False
     summarises: bool = False
 
@@ -118,7 +123,9 @@ class _Scan:
         self.model, self.provider = "", CODEX
         self.effort: str | None = None
         self.version: str | None = None
-        self.events: list[tuple[EventKind, int | None]] = []
+        self.events: list[tuple[EventKind, int | None, str | None]] = []
+        self.state = WorkingState()
+        self.tools: list[str] = []
         self.input: str | None = None  # when the last thing that a model reads was logged
         self.open = False  # a reply is being logged
         self.began: str | None = None
@@ -150,6 +157,11 @@ class _Scan:
             context = decode(turn_lines, data).payload
             settings = context.collaboration_mode.settings if context.collaboration_mode is not None else None
             self.model = context.model or self.model
+            mode = (
+                context.collaboration_mode.mode if context.collaboration_mode is not None else context.approval_policy
+            )
+            for change, detail in self.state.change_to(told_text(mode), told_text(context.cwd)):
+                self.events.append((change, nanoseconds(line.timestamp), detail))
             self.effort = (settings.reasoning_effort if settings is not None else None) or context.effort
         elif kind == "session_meta":
             self._meta(line, data)
@@ -184,6 +196,8 @@ class _Scan:
             if not self.open:
                 self.open, self.began = True, self.input
             self.ended = line.timestamp
+            if item.type in CALL_ITEMS:
+                self.tools.append(told_name(item.name) or (item.type or "").removesuffix("_call"))
         else:
             self.input = line.timestamp
 
@@ -204,7 +218,7 @@ class _Scan:
 
     def _note(self, kind: EventKind, line: CodexLine) -> None:
         if kind != "prompt_submitted" or all(event[0] != kind for event in self.events):
-            self.events.append((kind, nanoseconds(line.timestamp)))
+            self.events.append((kind, nanoseconds(line.timestamp), None))
 
     def _count(self, number: int, line: CodexLine, raw: msgspec.Raw) -> None:
         info = decode(infos, raw) if raw else None
@@ -276,7 +290,8 @@ class _Scan:
                 inherited=number <= self.rollout.history,
             )
         )
-        self.events = []
+        self.events = [("tool_results", None, listed_names(self.tools))] if self.tools else []
+        self.tools = []
         self.open = False
         return True
 

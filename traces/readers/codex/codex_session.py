@@ -161,7 +161,7 @@ def _add(rollout: Rollout, copies: int, calls: list[CodexCall], assembly: Assemb
             counted=index >= copies,
             source=Source(rollout.path, call.line),
         )
-        assembly.add(request, events=[Event(kind=kind, time=time, lane=lane) for kind, time in call.events])
+        assembly.add(request, events=[Event(kind=k, time=t, lane=lane, detail=d) for k, t, d in call.events])
 
 
 def _lane(rollout: Rollout, assembly: Assembly) -> str:

@@ -23,6 +23,7 @@ from agentsim.traces.readers.opencode.opencode_shapes import (
     messages,
 )
 from agentsim.traces.session_assembly import MAIN, Assembly, build_all, stem
+from agentsim.traces.told_names import WorkingState, listed_names, told_name, told_text
 
 MILLISECOND = 10**6
 
@@ -122,6 +123,7 @@ def _put(group: list[_StoredSession], assembly: Assembly, seen: set[tuple[object
     else:
         assembly.lane(MAIN, purpose="subagent" if about.parentID else "main")
     done: set[tuple[str, int | None]] = set()
+    state = WorkingState()
     for one in group:
         assembly.files += [one.path] if one.path not in assembly.files else []
         for message in one.messages:
@@ -133,11 +135,16 @@ def _put(group: list[_StoredSession], assembly: Assembly, seen: set[tuple[object
                         assembly.tally.duplicate += 1
                     continue
                 done.add(key)
-            _take(message, one, assembly, lane, seen)
+            _take(message, one, assembly, lane, seen, state)
 
 
 def _take(
-    message: OpenCodeMessage, one: _StoredSession, assembly: Assembly, lane: str, seen: set[tuple[object, ...]]
+    message: OpenCodeMessage,
+    one: _StoredSession,
+    assembly: Assembly,
+    lane: str,
+    seen: set[tuple[object, ...]],
+    state: WorkingState,
 ) -> None:
     info, tally = message.info, assembly.tally
     created = _time(info.time and info.time.created)
@@ -146,6 +153,9 @@ def _take(
         assembly.note("compaction" if compacts else "prompt_submitted", created, lane=lane)
     if info.role != "assistant":
         return
+    folder = bytes(info.path).decode("utf-8", "replace") or None
+    for change, detail in state.change_to(told_text(info.mode), folder):
+        assembly.note(change, created, lane=lane, detail=detail)
     steps = [part.tokens for part in message.parts if part.type == "step-finish" and part.tokens is not None]
     several = steps if len(steps) > 1 else [info.tokens]
     for number, tokens in enumerate(several):
@@ -185,6 +195,8 @@ def _take(
                 source=Source(one.path, message.place),
             )
         )
+        if last and (tools := [told_name(part.tool) for part in message.parts if part.type == "tool"]):
+            assembly.note("tool_results", None, lane=lane, detail=listed_names(tools))
         if purpose == "summary":
             assembly.note("compaction", created, lane=lane)
 

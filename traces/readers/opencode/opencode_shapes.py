@@ -51,6 +51,8 @@ class MessageInfo(msgspec.Struct, gc=False):
     finish: str | None = None
     cost: msgspec.Raw = ABSENT
     error: AnswerError | None = None
+    mode: msgspec.Raw = ABSENT
+    path: msgspec.Raw = ABSENT
     summary: msgspec.Raw = ABSENT
 
 
@@ -58,6 +60,7 @@ class MessagePart(msgspec.Struct, gc=False):
     """A part of a message."""
 
     type: str | None = None
+    tool: msgspec.Raw = ABSENT
     time: Times | None = None
     tokens: AnswerTokens | None = None
 

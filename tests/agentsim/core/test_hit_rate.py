@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from agentsim.core.session import Usage
-from agentsim.core.sums import add, new_sums
+from agentsim.core.sums import add, as_sums, new_sums
 
 
 def hit_rate(*usages: Usage) -> Fraction:

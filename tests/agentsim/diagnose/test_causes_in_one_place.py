@@ -34,6 +34,7 @@ JUDGES = {
     "diagnose/relax_causes.py",
     "diagnose/relax_words.py",
     "diagnose/row_judge.py",
+    "diagnose/summary_rows.py",
     "diagnose/uncached_rows.py",
 }
 """What finds a cause has to name it. Everything else asks the registry."""

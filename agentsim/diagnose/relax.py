@@ -234,7 +234,7 @@ class _Judge:
         request, usage = seen.request, seen.usage
         if request.usage is not None and usage is request.usage and usage.read is None and usage.write is None:
             return Verdict(request=request.id, kind="unreported", cause="AS910", evidence="proved")
-        never = uncached(seen, modeled)
+        never = uncached(seen, modeled, parent)
         if never is not None:
             vanished = None if parent is None else self._vanished(seen, parent, reading)
             return vanished or never

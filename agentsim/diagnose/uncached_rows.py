@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from agentsim.core.counts import plural
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Usage
 from agentsim.core.verdict import Divergence, Verdict
 from agentsim.diagnose.prompt_diff import address
 from agentsim.diagnose.relax_facts import RequestFacts
 
+CLEARLY_LONG = 2
+"""Sizes of parts of a prompt are estimates: one of so many times the minimum is surely no shorter than it."""
 
-def uncached(seen: RequestFacts, modeled: Usage) -> Verdict | None:
-    """The verdict on such a request; ``None`` where a cache could take part or, by the log, did."""
+
+def uncached(seen: RequestFacts, modeled: Usage, parent: RequestFacts | None = None) -> Verdict | None:
+    """The verdict on such a request, which grew from ``parent``; ``None`` where a cache could take part or, by the log,
+    did."""
     request, asked, usage = seen.request, seen.asked, seen.usage
     if is_served(usage):
         return None
@@ -25,7 +30,7 @@ def uncached(seen: RequestFacts, modeled: Usage) -> Verdict | None:
             established=(f"The provider rejects this request: {asked.rejected}.",),
         )
     if asked.usable:
-        return None
+        return _ignored(seen, parent, modeled)
     minimum = asked.rules.minimum
     short = seen.prompt.tokens < minimum or bool(asked.breakpoints)
     if short:
@@ -41,6 +46,43 @@ def uncached(seen: RequestFacts, modeled: Usage) -> Verdict | None:
         predicted=modeled.read,
         established=(sentence,),
     )
+
+
+def _ignored(seen: RequestFacts, parent: RequestFacts | None, modeled: Usage) -> Verdict | None:
+    """AS308 where breakpoints were sent and nothing was written: who answered does not heed them, or dropped them on
+    the way; AS303 where the prefix may be too short after all. Where writes are not reported, only a second request
+    that reads nothing either tells so."""
+    usage, prompt = seen.request.usage, seen.prompt
+    if usage is None or usage.read is None or usage.read or not prompt.breakpoints:
+        return None
+    if parent is not None and is_served(parent.request.usage):
+        return None  # they were heeded a request before: that is a loss
+    silent = usage.write is None
+    if silent and not _also_nothing(parent):
+        return None
+    reach, minimum = prompt.tokens_until(seen.asked.usable[-1].position + 1), seen.asked.rules.minimum
+    long = reach >= CLEARLY_LONG * minimum
+    count = plural(len(prompt.breakpoints), "breakpoint")
+    sent = f"{count} sent, the last behind about {reach:,} tokens; nothing was read"
+    told = " in this request and the one before, and no writes are reported." if silent else ", and nothing written."
+    least = "" if long else f" Shorter prefixes than {minimum:,} are not kept, and sizes of parts are estimates."
+    return Verdict(
+        request=seen.request.id,
+        kind="uncached",
+        cause="AS308" if long else "AS303",
+        evidence="implied" if long and not silent else "likely",
+        alternatives=(*(() if long else ("AS308",)), *(("AS902", "AS503", "AS910") if silent else ())),
+        predicted=modeled.read,
+        established=(sent + told + least,),
+        compared_with=None if parent is None else parent.request.id,
+    )
+
+
+def _also_nothing(parent: RequestFacts | None) -> bool:
+    usage = None if parent is None else parent.request.usage
+    if parent is None or usage is None or not parent.asked.usable or not parent.prompt.breakpoints:
+        return False
+    return usage.read == 0 and usage.write is None
 
 
 def is_served(usage: Usage | None) -> bool:

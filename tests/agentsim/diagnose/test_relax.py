@@ -309,6 +309,23 @@ def test_caching_never_switched_on():
     assert [(v.kind, v.cause, v.lost) for v in verdicts] == [("uncached", "AS305", 0)] * 2
 
 
+@pytest.mark.parametrize(
+    ("size", "first", "second", "found"),
+    [
+        (2_048, (0, 0), (0, 0), [("uncached", "AS308", "implied"), ("uncached", "AS308", "implied")]),
+        (2_047, (0, 0), (0, 0), [("uncached", "AS303", "likely"), ("uncached", "AS303", "likely")]),
+        (2_048, (0, None), (0, None), [("first", None, None), ("uncached", "AS308", "likely")]),
+        (2_048, (0, 2_048), (0, 0), [("first", None, None), ("miss", "AS902", "unexplained")]),  # heeded before
+        (2_048, (0, 2_048), (2_048, 0), [("first", None, None), ("hit", None, None)]),
+    ],
+)
+def test_breakpoints_that_nobody_heeded(size, first, second, found):
+    body = prompt([block("s", size, "system", role=None)], 0)
+    usages = [Usage(fresh=size, read=read, write_short=written, output=3) for read, written in (first, second)]
+    verdicts = judge(*(request(f"r{at}", 20 * at, body, usage=usage) for at, usage in enumerate(usages)))
+    assert [(v.kind, v.cause, v.evidence) for v in verdicts] == found
+
+
 def test_counters_that_were_not_reported():
     usage = Usage(fresh=2_500, output=3)
     assert judge(request("a", 0, talk(1), usage=usage))[0].cause == "AS910"

@@ -17,7 +17,7 @@ from agentsim.core.session import Request
 from agentsim.core.verdict import LEAST_LOSS, Divergence, Evidence, Kind, Verdict
 from agentsim.diagnose.automatic_rows import DOUBT, TURN
 from agentsim.diagnose.changed_things import words_of_change
-from agentsim.diagnose.host_change import host_changed
+from agentsim.diagnose.host_change import went_elsewhere
 from agentsim.diagnose.kept_content import is_replaced, summary_words, unread_content
 from agentsim.diagnose.prompt_diff import cause_of, first_difference
 from agentsim.diagnose.read_steps import known_step
@@ -269,7 +269,7 @@ class AutomaticJudge:
         edge = front if place is None else _whole(parent.prompt.tokens_until(common) + _inside(place, parent), rules)
         if request.model != before.model:
             return _FoundCause("AS404", "proved", "The model changed; each model has a cache of its own.")
-        moved = host_changed(request.provider, request.model, (before.host, parent.now), (request.host, this.now))
+        moved = went_elsewhere(before, parent.now, request, this.now)
         reach = min(front, predicted) if rules.matching == "unit" else front
         code = None if place is None else self._code(parent, this, common, place)
         if place is not None and code is not None and reach - near <= read <= edge + near:

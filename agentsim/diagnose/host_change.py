@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agentsim.core.dates import SECOND
+from agentsim.core.session import Request
 from agentsim.diagnose.row_facts import RowFacts
 from agentsim.rules.providers import rules_for
 
@@ -27,6 +28,17 @@ def host_changed(
                 f"{provider} keeps a conversation with its host for {sticky:,} idle seconds; {idle:,} had passed."
             )
     return tuple(sentences)
+
+
+ACCOUNT = "It was sent under another account: no account reads what another has written."
+
+
+def went_elsewhere(before: Request, then: int | None, after: Request, now: int | None) -> tuple[str, ...]:
+    """Sentences on a request that another account sent, or another host answered, than the one before; none where no
+    change is known. ``then`` and ``now`` are their times."""
+    if before.account is not None and after.account is not None and before.account != after.account:
+        return (ACCOUNT,)
+    return host_changed(after.provider, after.model, (before.host, then), (after.host, now))
 
 
 def moved_hosts(row: RowFacts, parent: RowFacts) -> tuple[str, ...]:

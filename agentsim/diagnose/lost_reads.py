@@ -56,7 +56,13 @@ class LossFinder:
         relaxed = None
         if _agrees(reading):
             relaxed = self._causes.relax(seen, parent, parent.warm)
-        if relaxed is None:
+        moved = None
+        if relaxed is not None and all(one.rule == "setting" for one in relaxed):
+            # Where another cache was asked, nothing that the request says can matter.
+            moved = self._causes.elsewhere(seen, parent, reading, words)
+        if moved is not None:
+            named = moved
+        elif relaxed is None:
             named = self._causes.unexplained(seen, parent, reading, words)
         else:
             named = self._causes.named(seen, parent, relaxed, parent.warm, words, reading.tokens)

@@ -9,7 +9,7 @@ from agentsim.cache.modeled_provider import ModeledProvider
 from agentsim.core.dates import SECOND
 from agentsim.core.session import Request
 from agentsim.core.verdict import Divergence, Evidence
-from agentsim.diagnose.host_change import host_changed
+from agentsim.diagnose.host_change import went_elsewhere
 from agentsim.diagnose.prompt_diff import shape_difference
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, CacheRead, NamedCause, RequestFacts, Words, differing_settings
 from agentsim.diagnose.relax_words import code_of, explain, is_unmarked, order_of
@@ -32,7 +32,7 @@ class CauseFinder:
     def __init__(self, provider: ModeledProvider, tokens_of: Callable[[RequestFacts, CacheEntry | None], int]) -> None:
         self._provider = provider
         self._tokens_of = tokens_of
-        self._host_of: dict[str, str | None] = {}
+        self._cache_of: dict[str, tuple[str | None, str | None]] = {}
 
     def relax(self, seen: RequestFacts, reference: RequestFacts, target: int) -> Relaxed | None:
         """The smallest set of rules whose relaxation restores the read up to ``target`` blocks."""
@@ -121,12 +121,11 @@ class CauseFinder:
                 alone.append(one)
         return tuple(alone) if len(alone) < len(relaxed) and alone else ()
 
-    def unexplained(
+    def elsewhere(
         self, seen: RequestFacts, parent: RequestFacts, reading: CacheRead, words: Words, *, equal: bool = True
-    ) -> NamedCause:
-        """The rules do not account for the read. What does so to the token, and else what stays possible, likeliest
-        first. ``equal``: the content is that of the request before, and longer."""
-        rules, request, before = seen.asked.rules, seen.request, parent.request
+    ) -> NamedCause | None:
+        """AS503 where the log shows that another cache was asked, and its own entries account for what was read."""
+        request, before = seen.request, parent.request
         same = " The content is the same." if equal else ""
         if request.provider != before.provider:
             words.established.append(
@@ -134,12 +133,25 @@ class CauseFinder:
                 f"each has a cache of its own.{same}"
             )
             return NamedCause("AS503", "proved")
-        moved = host_changed(request.provider, request.model, (before.host, parent.now), (request.host, seen.now))
+        moved = went_elsewhere(before, parent.now, request, seen.now)
         if moved:
             words.established += [*moved, *([same.strip()] if equal else [])]
-            there = self._longest(seen, lambda entry: self._host_of.get(entry.owner) == request.host)
+            there = self._longest(
+                seen, lambda entry: self._cache_of.get(entry.owner) == (request.host, request.account)
+            )
             if _near(self._size(seen, there), reading.tokens):
                 return NamedCause("AS503", "proved")
+        return None
+
+    def unexplained(
+        self, seen: RequestFacts, parent: RequestFacts, reading: CacheRead, words: Words, *, equal: bool = True
+    ) -> NamedCause:
+        """The rules do not account for the read. What does so to the token, and else what stays possible, likeliest
+        first. ``equal``: the content is that of the request before, and longer."""
+        rules, request, before = seen.asked.rules, seen.request, parent.request
+        moved = self.elsewhere(seen, parent, reading, words, equal=equal)
+        if moved is not None:
+            return moved
         front = "The prompt repeats that of" if equal else "By what it repeats of"
         words.established.append(
             f"{front} request {before.id}, and by the rules {reading.predicted:,} tokens "
@@ -210,7 +222,7 @@ class CauseFinder:
 
     def knows(self, request: Request) -> None:
         """Remember which host answered a request."""
-        self._host_of[request.id] = request.host
+        self._cache_of[request.id] = (request.host, request.account)
 
     def _longest(self, seen: RequestFacts, wanted: Callable[[CacheEntry], bool]) -> CacheEntry | None:
         """The longest entry on the prompt's chain that is alive, in the key of the request, and as wanted."""

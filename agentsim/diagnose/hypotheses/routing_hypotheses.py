@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agentsim.diagnose.host_change import moved_hosts
+from agentsim.diagnose.host_change import ACCOUNT, moved_hosts
 from agentsim.diagnose.row_case import Hypothesis, RowCase
 
 _SESSION_KEY = "Whether another machine or upstream answered: send a stable session or cache key and compare."
@@ -19,8 +19,7 @@ def on_routing(case: RowCase) -> Iterator[Hypothesis]:
         sentence = f"{row.provider} answered after {parent.provider}: each provider has a cache of its own."
         yield Hypothesis("AS503", "sufficient", sentence, weight=180)
     elif row.account is not None and parent.account is not None and row.account != parent.account:
-        sentence = "It was sent under another account: no account reads what another has written."
-        yield Hypothesis("AS503", "sufficient", sentence, weight=180)
+        yield Hypothesis("AS503", "sufficient", ACCOUNT, weight=180)
     elif moved:
         yield Hypothesis("AS503", "sufficient", " ".join(moved), weight=180)
     elif row.automatic:

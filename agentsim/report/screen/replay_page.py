@@ -293,6 +293,24 @@ def _next_one(session: Session, event: Event) -> str | None:
     return next((one.id for one in after if one.start is not None and one.start >= event.time), None)
 
 
+def _logged(paper: Paper, diagnosis: Diagnosis) -> None:
+    """What the log itself says that requests cost, where that is all that is known or is not what the prices say."""
+    from agentsim.diagnose.logged_costs import logged_costs
+
+    for cost in logged_costs(diagnosis.rows):
+        named = (f"{figures.plural(cost.requests, 'request')} of ", cost.model)
+        if cost.ours is None:
+            paper.paragraph("the log's own cost of ", *named, ": ", (figures.money(cost.logged), Style.STRONG))
+        elif cost.disagrees:
+            factor = f", {cost.logged / cost.ours:.2f} times ours" if cost.ours else ""
+            paper.paragraph(
+                ("the log disagrees: ", Style.WARN),
+                *named,
+                f" cost {figures.money(cost.logged)} by its account and {figures.money(cost.ours)} by the prices here",
+                factor,
+            )
+
+
 def _totals(paper: Paper, diagnosis: Diagnosis) -> None:
     totals = diagnosis.totals
     read, whole = totals.hit_rate
@@ -310,6 +328,7 @@ def _totals(paper: Paper, diagnosis: Diagnosis) -> None:
         )
     if totals.unpriced:
         paper.paragraph((f"{figures.plural(totals.unpriced, 'request')} not priced: no price is known", Style.WARN))
+    _logged(paper, diagnosis)
     if totals.unlogged:
         paper.paragraph(
             f"besides, at least {figures.plural(totals.unlogged, 'request')} that no log shows,"

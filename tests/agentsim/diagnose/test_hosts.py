@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from agentsim.core.session import Request, Session, Usage
 from agentsim.diagnose import diagnose
@@ -37,6 +38,24 @@ def test_another_host_is_named_as_the_cause_by_rows_and_by_bodies():
         assert verdict.evidence == ("proved" if blocks else "implied")
         assert "Novita answered after DeepInfra" in " ".join(verdict.established)
         assert "idle seconds" not in " ".join(verdict.established)
+
+
+@pytest.mark.parametrize("model", ["moonshotai/kimi-k2.6", "anthropic/claude-opus-4.8"])
+@pytest.mark.parametrize("bodies", [False, True])
+@pytest.mark.parametrize(("second", "told"), [("b", True), ("a", False), (None, False)])
+def test_another_account_comes_before_any_setting(model, bodies, second, told):
+    claude = "claude" in model
+    sizes = (40_000, 50_000)
+    usages = [Usage(fresh=0 if claude else n, write_short=n if claude else None, read=0, output=5) for n in sizes]
+    asked = [
+        turn(str(at + 1), 60 * at, "One", usage, model, blocks=4 + at if bodies else None)
+        for at, usage in enumerate(usages)
+    ]
+    sent = [msgspec.structs.replace(one, account=name) for one, name in zip(asked, ("a", second), strict=True)]
+    sent[1] = msgspec.structs.replace(sent[1], settings=(("thinking", "1024"),))
+    verdict = diagnose(session(sent)).verdicts[1]
+    assert (verdict.cause == "AS503") is told
+    assert ("under another account" in " ".join(verdict.established)) is told
 
 
 def test_the_same_host_or_an_unknown_one_is_no_cause():

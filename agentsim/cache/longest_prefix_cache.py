@@ -10,7 +10,7 @@ Each prefix lives from its last use; reading a longer one uses it too. Where use
 from __future__ import annotations
 
 from agentsim.cache import CacheLookup, Served
-from agentsim.cache.prompt_cache import PromptCache, output_of, readable_from
+from agentsim.cache.prompt_cache import UnmarkedCache, output_of, readable_from
 from agentsim.cache.rules_in_force import RulesInForce, by_interface
 from agentsim.core.dates import SECOND
 from agentsim.core.lifetimes import seconds_of
@@ -38,34 +38,26 @@ class _Run:
         self.used = used
 
 
-class LongestPrefixProvider(PromptCache):
+class LongestPrefixProvider(UnmarkedCache):
     """A :class:`agentsim.cache.CacheBackend` for rules whose matching mode is ``longest_prefix``. Deterministic.
 
     ``rules`` apply to every request; without them each request gets those of its own model and time.
     """
 
     def __init__(self, rules: ProviderRules | None = None) -> None:
-        super().__init__()
-        self._rules = RulesInForce(rules, _rules_of)
+        super().__init__(RulesInForce(rules, _rules_of))
         self._runs: dict[Key, dict[bytes, _Run]] = {}
 
-    def _look_up(self, request: Request, prompt: Prompt, now: int, keep: int | None) -> CacheLookup:
-        rules = self._rules.of(request, now)
-        found, length = None, 0
+    def _find(
+        self, request: Request, prompt: Prompt, now: int, rules: ProviderRules, most: int
+    ) -> tuple[_Run | None, int]:
         if _is_cached(request, rules):
             runs = self._runs.get(_key(request, rules), {})
-            found, length = _find(runs, prompt, now, len(prompt) if keep is None else keep)
-        read = _counted(prompt.tokens_until(length), rules)
-        return CacheLookup(
-            request=request,
-            now=now,
-            read=read,
-            hit=length if read else 0,
-            hit_owner=found.owner if found is not None and read else None,
-            keep=keep,
-            version=self._order.version,
-            found=(rules, found, length),
-        )
+            for length in range(min(len(prompt), most), 0, -1):
+                run = runs.get(prompt.chain(length))
+                if run is not None and run.readable <= now <= run.used + run.life:
+                    return run, length
+        return None, 0
 
     def _commit(self, lookup: CacheLookup, prompt: Prompt, first_token: int | None, end: int | None) -> Served:
         request, now, read = lookup.request, lookup.now, lookup.read or 0
@@ -122,11 +114,6 @@ def _rules_of(request: Request, now: int, marked: bool) -> ProviderRules:
     return rules
 
 
-def _counted(tokens: int, rules: ProviderRules) -> int:
-    """What is billed as read of a prefix of so many tokens."""
-    return tokens - tokens % rules.quantum if tokens >= rules.minimum else 0
-
-
 def _is_cached(request: Request, rules: ProviderRules) -> bool:
     """False for a request that did not opt in where its provider asks for that."""
     return not rules.needs_setting or any(name == rules.needs_setting for name, _ in request.settings)
@@ -143,16 +130,6 @@ def _life(request: Request, prompt: Prompt, rules: ProviderRules) -> int:
     if rules.ttl_chosen and any(marker.ttl > rules.ttl_short for marker in prompt.breakpoints):
         return rules.ttl_long * SECOND
     return (rules.ttl_long if rules.ttl_unasked == "long" else rules.ttl_short) * SECOND
-
-
-def _find(runs: dict[bytes, _Run], prompt: Prompt, now: int, most: int) -> tuple[_Run | None, int]:
-    """The longest prefix of the prompt of at most so many blocks that can be read now, and its length in blocks.
-    Changes nothing."""
-    for length in range(min(len(prompt), most), 0, -1):
-        run = runs.get(prompt.chain(length))
-        if run is not None and run.readable <= now <= run.used + run.life:
-            return run, length
-    return None, 0
 
 
 def _key(request: Request, rules: ProviderRules) -> Key:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 from agentsim.cache import NOTHING, CacheBackend, CacheLookup, Served
+from agentsim.cache.rules_in_force import RulesInForce
 from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Usage
@@ -81,6 +83,40 @@ class PromptCache(CacheBackend):
     @abstractmethod
     def _evict(self, request: Request, prompt: Prompt, keep: int, now: int) -> None:
         """See :meth:`evict`."""
+
+
+class UnmarkedCache(PromptCache):
+    """Entries that a provider makes by itself: the longest that a prompt begins with is read.
+
+    ``rules`` say which rules are in force for a request.
+    """
+
+    def __init__(self, rules: RulesInForce) -> None:
+        super().__init__()
+        self._rules = rules
+
+    def _look_up(self, request: Request, prompt: Prompt, now: int, keep: int | None) -> CacheLookup:
+        rules = self._rules.of(request, now)
+        found, length = self._find(request, prompt, now, rules, len(prompt) if keep is None else keep)
+        tokens = prompt.tokens_until(length)
+        read = tokens - tokens % rules.quantum if tokens >= rules.minimum else 0
+        return CacheLookup(
+            request=request,
+            now=now,
+            read=read,
+            hit=length if read else 0,
+            hit_owner=found.owner if found is not None and read else None,
+            keep=keep,
+            version=self._order.version,
+            found=(rules, found, length),
+        )
+
+    @abstractmethod
+    def _find(
+        self, request: Request, prompt: Prompt, now: int, rules: ProviderRules, most: int
+    ) -> tuple[Any | None, int]:
+        """The longest entry that the prompt begins with and that can be read now, of at most so many blocks, and its
+        length in blocks; an entry has an ``owner``. Changes nothing."""
 
 
 def unknown(request: Request, now: int) -> CacheLookup:

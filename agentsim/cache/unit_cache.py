@@ -12,7 +12,7 @@ intervals of long inputs, without the interval: they are not modeled.
 from __future__ import annotations
 
 from agentsim.cache import CacheLookup, Served
-from agentsim.cache.prompt_cache import PromptCache, output_of, readable_from
+from agentsim.cache.prompt_cache import UnmarkedCache, output_of, readable_from
 from agentsim.cache.rules_in_force import RulesInForce, by_model
 from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
@@ -51,33 +51,17 @@ class _Unit:
             self.lost.add(digest)
 
 
-class UnitProvider(PromptCache):
+class UnitProvider(UnmarkedCache):
     """A :class:`agentsim.cache.CacheBackend` for rules whose matching mode is ``unit``. Deterministic.
 
     ``rules`` apply to every request; without them each request gets those of its own model and time.
     """
 
     def __init__(self, rules: ProviderRules | None = None) -> None:
-        super().__init__()
-        self._rules = RulesInForce(rules, by_model)
+        super().__init__(RulesInForce(rules, by_model))
         self._units: dict[tuple[str, bytes], _Unit] = {}
         self._seen: set[tuple[str, bytes]] = set()
         """Every prefix of an earlier prompt, by model and chained digest."""
-
-    def _look_up(self, request: Request, prompt: Prompt, now: int, keep: int | None) -> CacheLookup:
-        rules = self._rules.of(request, now)
-        found, length = self._find(request.model, prompt, now, len(prompt) if keep is None else keep)
-        read = _whole(prompt.tokens_until(length), rules.quantum)
-        return CacheLookup(
-            request=request,
-            now=now,
-            read=read,
-            hit=length if read else 0,
-            hit_owner=found.owner if found is not None and read else None,
-            keep=keep,
-            version=self._order.version,
-            found=(rules, found, length),
-        )
 
     def _commit(self, lookup: CacheLookup, prompt: Prompt, first_token: int | None, end: int | None) -> Served:
         request, now, read = lookup.request, lookup.now, lookup.read or 0
@@ -103,8 +87,10 @@ class UnitProvider(PromptCache):
             if asked is not None:
                 asked.lose(prompt.chain(length))
 
-    def _find(self, model: str, prompt: Prompt, now: int, most: int) -> tuple[_Unit | None, int]:
-        """The longest unit that the prompt begins with, of at most so many blocks, and its length in blocks."""
+    def _find(
+        self, request: Request, prompt: Prompt, now: int, rules: ProviderRules, most: int
+    ) -> tuple[_Unit | None, int]:
+        model = request.model
         for length in range(min(len(prompt), most), 0, -1):
             unit = self._units.get((model, prompt.chain(length)))
             if unit is not None and unit.readable <= now <= unit.expires:
@@ -151,7 +137,3 @@ def _reply_start(prompt: Prompt, length: int) -> int:
     while start > 0 and prompt[start - 1].role == "assistant" and prompt[start - 1].section == "messages":
         start -= 1
     return start
-
-
-def _whole(tokens: int, quantum: int) -> int:
-    return tokens - tokens % quantum

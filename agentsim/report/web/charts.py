@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import NamedTuple
 
 from agentsim.report.clean import clean, display_width
+from agentsim.report.figures import short
+
+CHART_COLOURS = """
+:root{color-scheme:light dark;--ink:#1c2430;--faint:#5d6b7c;--paper:#fbfbf9;--card:#fff;--rule:#e3e5e2;--accent:#2563a8;
+--soft:#2563a822;--bad:#b3412e}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--faint:#96a2b2;--paper:#14181e;--card:#1b2129;--rule:#2c343f;
+--accent:#6aa9ec;--soft:#6aa9ec26;--bad:#ef8c74}}
+"""
+CHART_STYLE = """
+.bar{fill:var(--accent)}.bad{fill:var(--bad)}.dot{fill:var(--faint)}.name{fill:var(--faint)}.label{fill:var(--ink)}
+.axis{stroke:var(--faint);fill:none}.grid{stroke:var(--rule);fill:none;stroke-dasharray:4 4;stroke-width:1.5}
+.whisker{stroke:var(--ink);fill:none;stroke-width:1.5;paint-order:stroke}.line{stroke:var(--accent);stroke-width:2.5;fill:none}
+.area{fill:var(--soft)}
+"""
+LINE_COLOURS = ("var(--accent)", "#b9821f", "#3f8f35", "#c94a4a", "#8a5fc7", "#2a918c")
 
 WIDTH = 760
 _ROW = 26
@@ -24,6 +41,10 @@ class Bar(NamedTuple):
     high: float | None = None
 
 
+Points = Sequence[tuple[float, float]]
+Scale = Callable[[float], float]
+
+
 class ScatterPoint(NamedTuple):
     """A point of a scatter: its name, where it lies, and whether it is on the frontier."""
 
@@ -38,10 +59,17 @@ def safe(text: str) -> str:
     return escape(clean(text), quote=True)
 
 
-def bars(bars: Sequence[Bar], title: str) -> str:
-    """Horizontal bars, one a row; negative values go left of the axis. Whiskers show intervals."""
+def bars(bars: Sequence[Bar], title: str, *, log: bool = False) -> str:
+    """Horizontal bars, one a row; negative values go left of the axis. Whiskers show intervals.
+
+    ``log``: their lengths are logarithms, from half a decade below the least one on; a value of 0 has no length.
+    """
     if not bars:
         return ""
+    if log:
+        least = min((bar.value for bar in bars if bar.value > 0), default=1.0)
+        start = math.floor(math.log10(least) - 0.5)
+        bars = [bar._replace(value=math.log10(bar.value) - start if bar.value > 0 else 0.0) for bar in bars]
     name_width = min(330.0, max(display_width(clean(bar.name)) for bar in bars) * _CHARACTER + 14)
     label_width = max(display_width(clean(bar.label)) for bar in bars) * _CHARACTER + 16
     ends = [end for bar in bars for end in (bar.value, bar.low, bar.high) if end is not None]
@@ -115,7 +143,7 @@ def _apart(places: Sequence[tuple[float, float]], bars: Sequence[Bar], every: in
     return told
 
 
-def curve(points: Sequence[tuple[float, float]], title: str, across: str, up: str) -> str:
+def curve(points: Points, title: str, across: str, up: str) -> str:
     """A curve from (0, 0) to (1, 1), with the line of equal shares."""
     side, left, foot = 300, 46, 40
     width, height = side + left + 14, side + foot + 10
@@ -180,6 +208,82 @@ def scatter(points: Sequence[ScatterPoint], title: str, across: str, up: str, en
     parts.append(_text("name", left - 7, 16, over, "end"))
     parts.append(_text("name", left + 8, 16, up))
     return "".join([*parts, "</svg>"])
+
+
+def lines(
+    series: Sequence[tuple[str, Points]], title: str, across: str, up: str, *, log_x: bool = False, log_y: bool = False
+) -> str:
+    """A line for each series over numbers, with their names. A logarithmic axis leaves out what is not above zero.
+
+    ``across`` and ``up`` are the words of the axes.
+    """
+    height, left, right, top, foot = 286, 62, WIDTH - 24, 34, 46
+    shown = [
+        (name, [(x, y) for x, y in points if (x > 0 or not log_x) and (y > 0 or not log_y)]) for name, points in series
+    ]
+    points = [point for _, its in shown for point in its] or [(1.0, 1.0)]
+    x_ticks = _ticks([x for x, _ in points], log_x)
+    y_ticks = _ticks([y for _, y in points], log_y, from_zero=True)
+    x_of, y_of = _scale(x_ticks, left, right, log_x), _scale(y_ticks, height - foot, top, log_y)
+    parts = [_open(WIDTH, height, title)]
+    for tick in y_ticks:
+        parts.append(f'<path class="grid" d="M{left} {y_of(tick):.1f}H{right}"/>')
+        parts.append(_text("name", left - 8, y_of(tick) + 4, short(tick), "end"))
+    parts += [_text("name", x_of(tick), height - foot + 18, short(tick), "middle") for tick in x_ticks]
+    parts += [_text("name", right, height - 10, across, "end"), _text("name", 0, 12, up)]
+    place = right - sum(_CHARACTER * display_width(clean(name)) + 30 for name, _ in shown)
+    for number, (name, its) in enumerate(shown):
+        colour = LINE_COLOURS[number % len(LINE_COLOURS)]
+        if its:
+            path = "L".join(f"{x_of(x):.1f} {y_of(y):.1f}" for x, y in its)
+            parts.append(f'<path class="line" style="stroke:{colour}" d="M{path}"/>')
+        if len(its) <= 40:
+            parts += [f'<circle cx="{x_of(x):.1f}" cy="{y_of(y):.1f}" r="3" fill="{colour}"/>' for x, y in its]
+        parts.append(f'<rect x="{place:.1f}" y="3" width="12" height="10" rx="2" fill="{colour}"/>')
+        parts.append(_text("label", place + 17, 12, name))
+        place += _CHARACTER * display_width(clean(name)) + 30
+    return "".join([*parts, "</svg>"])
+
+
+def picture(chart: str, title: str, note: str = "") -> str:
+    """A chart as an SVG document of its own, with its title above it."""
+    size = re.match(r'<svg viewBox="0 0 (\d+) (\d+)"', chart)
+    width, height = (int(size[1]), int(size[2])) if size else (WIDTH, 0)
+    wide, tall = width + 32, height + 70
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" width="{wide}" height="{tall}">',
+        f"<title>{safe(title)}</title>",
+        f"<style>{CHART_COLOURS}{CHART_STYLE}text{{font:12px system-ui,sans-serif}}</style>",
+        f'<rect width="{wide}" height="{tall}" rx="9" fill="var(--card)" stroke="var(--rule)"/>',
+        _text("label", 16, 24, title), _text("name", 16, 42, note),
+        chart.replace("<svg ", '<svg x="16" y="54" ', 1), "</svg>", "",
+    ])  # fmt: skip
+
+
+def _ticks(values: Sequence[float], log: bool, *, from_zero: bool = False) -> list[float]:
+    low, high = min(values), max(values)
+    if log:
+        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+        step = max(1, -(-(last - first) // 7))
+        ticks = [10.0**power for power in range(first, last + step, step)]
+        return ticks if len(ticks) > 1 else [*ticks, ticks[0] * 10]
+    if from_zero and low > 0:
+        low = 0.0
+    if high <= low:
+        high = low + 1
+    rough = (high - low) / 5
+    unit = 10 ** math.floor(math.log10(rough))
+    step_size = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
+    first = math.floor(low / step_size)
+    return [round(step_size * n, 12) for n in range(first, math.ceil(high / step_size) + 1)]
+
+
+def _scale(ticks: Sequence[float], start: float, stop: float, log: bool) -> Scale:
+    def level(value: float) -> float:
+        return math.log10(value) if log else value
+
+    low, high = level(ticks[0]), level(ticks[-1])
+    return lambda value: start + (level(value) - low) / (high - low) * (stop - start)
 
 
 def _widened(least: float, most: float) -> tuple[float, float]:

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentsim import __version__
-from agentsim.report.web.charts import safe
+from agentsim.report.web.charts import CHART_COLOURS, CHART_STYLE, safe
 
 _MOST_ROWS = 200
 _SHOWN_ROWS = 12
 
-_STYLE = """
-:root{color-scheme:light dark;--ink:#1c2430;--faint:#5d6b7c;--paper:#fbfbf9;--card:#fff;--rule:#e3e5e2;--accent:#2563a8;
---soft:#2563a822;--bad:#b3412e}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--faint:#96a2b2;--paper:#14181e;--card:#1b2129;--rule:#2c343f;
---accent:#6aa9ec;--soft:#6aa9ec26;--bad:#ef8c74}}
+_PAGE_STYLE = """
 *{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
 main{max-width:860px;margin:0 auto;padding:36px 24px 60px}
 h1{font-size:27px;margin:0}h2{font-size:19px;margin:44px 0 6px}
@@ -25,10 +21,8 @@ p{margin:6px 0 12px;max-width:70ch}.faint,caption{color:var(--faint)}
 figure{margin:10px 0;background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:14px}
 figure{overflow-x:auto}
 svg{max-width:100%;height:auto;display:block;font:12px system-ui,sans-serif}
-.wide{min-width:620px}.bar{fill:var(--accent)}.bad{fill:var(--bad)}.dot{fill:var(--faint)}.name{fill:var(--faint)}.label{fill:var(--ink)}
-.axis{stroke:var(--faint);fill:none}.grid{stroke:var(--rule);fill:none;stroke-dasharray:4 4;stroke-width:1.5}
-.whisker{stroke:var(--ink);fill:none;stroke-width:1.5;paint-order:stroke}.line{stroke:var(--accent);stroke-width:2.5;fill:none}
-.area{fill:var(--soft)}.table{overflow-x:auto}
+.wide{min-width:620px}
+.table{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:14px} th,td{padding:5px
 10px;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}
 th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:11em}th{color:var(--faint);font-weight:600}
@@ -49,7 +43,7 @@ def shell(title: str, body: Sequence[str], note: str) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f"<title>{safe(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{safe(title)}</title>\n<style>{CHART_COLOURS}{CHART_STYLE}{_PAGE_STYLE}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(part for part in body if part)
         + f"\n<footer>agentsim {safe(__version__)}. {safe(note)}</footer>\n</main>\n</body>\n</html>\n"
     )

@@ -17,6 +17,7 @@ from agentsim.core.session import Request
 from agentsim.core.verdict import LEAST_LOSS, Divergence, Evidence, Kind, Verdict
 from agentsim.diagnose.automatic_rows import DOUBT, TURN
 from agentsim.diagnose.changed_things import words_of_change
+from agentsim.diagnose.disputed_minimum import kept_by_another, too_short_by_another
 from agentsim.diagnose.host_change import went_elsewhere
 from agentsim.diagnose.kept_content import is_replaced, summary_words, unread_content
 from agentsim.diagnose.prompt_diff import cause_of, first_difference
@@ -148,7 +149,11 @@ class AutomaticJudge:
     ) -> Verdict:
         if this.total < rules.minimum and not read:
             sentence = f"The prompt has {this.total:,} tokens; shorter ones than {rules.minimum:,} are not kept."
-            return self._plain(this, parent, "uncached", read, predicted, "AS303", "proved", sentence)
+            doubt = kept_by_another(rules, this.total)
+            said = (sentence,) if doubt is None else (sentence, doubt)
+            evidence: Evidence = "proved" if doubt is None else "implied"
+            verdict = self._plain(this, parent, "uncached", read, predicted, "AS303", evidence, *said)
+            return verdict if doubt is None else msgspec.structs.replace(verdict, alternatives=("AS902", "AS503"))
         if beside is not None:
             together = self._together(this, beside, read, predicted, rules)
             if together is not None:
@@ -335,6 +340,10 @@ class AutomaticJudge:
             return _FoundCause("AS205", "implied", sentence + known, alternatives=(*codes, "AS503"))
         if changed:
             sentence += f"; {' and '.join(name for name, _, _ in changed)} changed in between"
+        doubt = None if read else too_short_by_another(rules, front)
+        if doubt is not None:
+            sentence += f". {doubt.rstrip('.')}"
+        codes = (*codes, *(["AS303"] if doubt else []))
         others = [*codes, *(["AS501"] if young else []), "AS503", *(["AS205"] if idle > DOUBT else [])]
         if code == "AS407" and not read:
             known = "The format of the answer changed; providers render it in front of all else or behind the tools."

@@ -9,6 +9,7 @@ unexplained, with what is possible.
 from __future__ import annotations
 
 from agentsim.core.verdict import Verdict
+from agentsim.diagnose.disputed_minimum import kept_by_another
 from agentsim.diagnose.elimination import find_cause
 from agentsim.diagnose.hypotheses.lifetime_hypotheses import DOUBT
 from agentsim.diagnose.hypotheses.prefix_hypotheses import MOST
@@ -65,6 +66,7 @@ def judge_automatic(
             established=("The history was replaced by a summary, on purpose.",),
         )
     if row.read == 0 and expected < (minimum := _minimum(row)):
+        doubt = kept_by_another(rules_of(row), expected)
         return Verdict(
             request=row.id,
             kind="uncached",
@@ -72,7 +74,10 @@ def judge_automatic(
             evidence="implied",
             alternatives=("AS902",),
             compared_with=parent.id,
-            established=(f"Only {expected:,} tokens were there to be read; {_begins_at(minimum)}.",),
+            established=(
+                f"Only {expected:,} tokens were there to be read; {_begins_at(minimum)}.",
+                *([] if doubt is None else [doubt]),
+            ),
         )
     near = row.step + TURN
     replaced = "prompt_submitted" in row.events and missing <= min(TAIL, expected // 5)

@@ -6,6 +6,7 @@ from agentsim.core.counts import plural
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Usage
 from agentsim.core.verdict import Divergence, Verdict
+from agentsim.diagnose.disputed_minimum import kept_by_another
 from agentsim.diagnose.prompt_diff import address
 from agentsim.diagnose.relax_facts import RequestFacts
 
@@ -33,18 +34,21 @@ def uncached(seen: RequestFacts, modeled: Usage, parent: RequestFacts | None = N
         return _ignored(seen, parent, modeled)
     minimum = asked.rules.minimum
     short = seen.prompt.tokens < minimum or bool(asked.breakpoints)
+    doubt = None
     if short:
         size = seen.prompt.tokens_until(asked.breakpoints[-1].position + 1) if asked.breakpoints else seen.prompt.tokens
         sentence = f"The prefix has {size:,} tokens; {request.model} keeps none below {minimum:,}."
+        doubt = kept_by_another(asked.rules, size)
     else:
         sentence = f"No breakpoint anywhere among {len(seen.prompt)} blocks, and no automatic caching."
     return Verdict(
         request=request.id,
         kind="uncached",
         cause="AS303" if short else "AS305",
-        evidence="proved",
+        evidence="proved" if doubt is None else "implied",
+        alternatives=() if doubt is None else ("AS308",),
         predicted=modeled.read,
-        established=(sentence,),
+        established=(sentence,) if doubt is None else (sentence, doubt),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agentsim.diagnose.disputed_minimum import too_short_by_another
 from agentsim.diagnose.row_case import Hypothesis, RowCase
 
 
@@ -11,6 +12,9 @@ def on_breakpoints(case: RowCase) -> Iterator[Hypothesis]:
     """The lookback, markers that vanished, and markers on what changes with each turn."""
     row = case.row
     if row.automatic:
+        doubt = None if row.read else too_short_by_another(case.rules, min(case.parent.warm, row.total))
+        if doubt is not None:
+            yield Hypothesis("AS303", "open", doubt, weight=48)
         return
     if row.appended is not None or case.reach.place != "nothing":
         yield _lookback(case)

@@ -174,6 +174,13 @@ def all_formats() -> tuple[LogFormat, ...]:
     return (*FORMATS, *brought_formats()[0])
 
 
+def format_named(name: str) -> LogFormat | None:
+    """The format with this name, as sessions carry it; ``None`` for one that is not known."""
+    words = name.replace("-", "_")
+    likely = sorted(all_formats(), key=lambda one: not one.module.endswith(f".{words}"))
+    return next((one for one in likely if one.name == name), None)
+
+
 def detect(path: str) -> LogFormat | None:
     """The format of a file, or of the first file of a folder that has one; ``None`` when it has none that is known.
 

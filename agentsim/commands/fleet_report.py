@@ -119,6 +119,7 @@ def _page(where: Sequence[str], html: str, title: str, content: bool, strict: bo
     from agentsim.commands.options.session_inputs import check_path, unreadable
     from agentsim.fleet.summary import summarise
     from agentsim.fleet.summary.grouped import summarise_groups
+    from agentsim.fleet.summary.session_study import studies_of
     from agentsim.fleet.summary.worth_setting import worth_setting
     from agentsim.report.notices import tell_problems
     from agentsim.report.output import output, write_safe
@@ -137,7 +138,8 @@ def _page(where: Sequence[str], html: str, title: str, content: bool, strict: bo
         tell_problems(summary.problems)
         raise Failure("no session in here", file=where[0], remedy="'agentsim trace formats PATH' tells what it is")
     with ProgressBar("simulating settings") as progress:
-        advice = worth_setting(summary.by_loss, progress)
+        studies = studies_of(summary.by_loss, progress)
+    advice = worth_setting(studies, len(summary.by_loss))
     with output(html) as stream:
         write_safe(stream, page(summary, days, advice, title, where, content=content))
     tell_problems(summary.problems, [summary.accounting])

@@ -39,7 +39,7 @@ EXAMPLES = (
 @click.option("--since", metavar="DATE", help="Only requests from this day on (UTC): 2026-01-31, or 30d for 30 days.")
 @click.option("--until", metavar="DATE", help="Only requests up to this day and on it (UTC).")
 @content_option
-@click.option("--quick", is_flag=True, help='Leave out "Do this" at the end, which simulates settings.')
+@click.option("--quick", is_flag=True, help='Read no session whole: without "Do this", leads and row numbers.')
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes to read with.  [default: one a core]")
 @strict_option
 @rules_option
@@ -89,21 +89,26 @@ def command(
         tell_problems(summary.problems)
         raise Failure("no session in here", file=where[0], remedy="'agentsim trace formats PATH' tells what it is")
     summary = named(summary)
-    advice = None
+    advice = leads = None
     if not quick:
+        from agentsim.fleet.summary.repeated_losses import leads_of
+        from agentsim.fleet.summary.session_study import studies_of, with_rows
         from agentsim.fleet.summary.worth_setting import worth_setting
 
         with ProgressBar("simulating settings") as progress:
-            advice = worth_setting(summary.by_loss, progress)
+            studies = studies_of(summary.by_loss, progress)
+        advice = worth_setting(studies, len(summary.by_loss))
+        leads = leads_of(summary, {study.session: study.marks for study in studies})
+        summary = with_rows(summary, studies)
     if as_json:
         from agentsim.report.json.canonical_json import summary_document, write_document
 
-        write_document(sys.stdout, summary_document(summary, advice))
+        write_document(sys.stdout, summary_document(summary, advice, leads))
     else:
         from agentsim.report.paper import Paper
         from agentsim.report.screen.summary_page import write_summary
 
-        write_summary(Paper.on(sys.stdout), summary, advice, where, content=content)
+        write_summary(Paper.on(sys.stdout), summary, advice, where, content=content, leads=leads)
     tell_problems(summary.problems, [summary.accounting])
     if strict and (any(not problem.note for problem in summary.problems) or summary.accounting.skipped):
         return ExitCode.UNREADABLE

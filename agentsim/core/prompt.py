@@ -59,6 +59,9 @@ class Breakpoint(msgspec.Struct, frozen=True, gc=False):
     ttl: int
 
 
+_ORDER: dict[Section, int] = {"tools": 0, "system": 1, "messages": 2}
+
+
 class _Segment:
     """A run of blocks that starts at ``start`` on top of a parent segment. Append-only."""
 
@@ -76,13 +79,14 @@ class _Segment:
 class Prompt:
     """An immutable sequence of blocks with its breakpoints. Build one with :meth:`of` or :meth:`extend`."""
 
-    __slots__ = ("_length", "_segment", "breakpoints")
+    __slots__ = ("_length", "_segment", "_system_end", "breakpoints")
 
     breakpoints: tuple[Breakpoint, ...]
 
     def __init__(self, segment: _Segment, length: int, breakpoints: tuple[Breakpoint, ...]) -> None:
         self._segment = segment
         self._length = length
+        self._system_end = -1
         self.breakpoints = breakpoints
 
     @classmethod
@@ -218,15 +222,18 @@ class Prompt:
 
     def section_end(self, section: Section) -> int:
         """How many blocks belong to this section or to the ones rendered before it."""
-        order = ("tools", "system", "messages")
-        last = order.index(section)
+        if section == "system" and self._system_end >= 0:
+            return self._system_end
+        last = _ORDER[section]
         low, high = 0, self._length
         while low < high:
             middle = (low + high) // 2
-            if order.index(self[middle].section) <= last:
+            if _ORDER[self[middle].section] <= last:
                 low = middle + 1
             else:
                 high = middle
+        if section == "system":  # where the conversation begins is asked for again and again
+            self._system_end = low
         return low
 
     def _segment_at(self, position: int) -> _Segment:

@@ -37,6 +37,15 @@ _PLURALS = {
 }
 
 
+class LossKind(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What makes losses equal, wherever they come: the cause (empty where one thing has two, as tools that come and
+    go), what changed where, and for those without a place how many tokens were still read."""
+
+    cause: str
+    thing: str = ""
+    floor: int | None = None
+
+
 class RepeatedLoss(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Losses that are one: ``rows`` are their numbers in the session, counted from 1. ``what`` says what they have in
     common beyond the cause, ``rhythm`` when they come. ``cost`` is in picodollars, of those that have a price."""
@@ -75,7 +84,7 @@ def findings_of(diagnosis: Diagnosis) -> RepeatedLosses:
     order = _places_in_lanes(diagnosis)
     found = []
     groups = [group for group in _groups(losses) if len(group) > 1]
-    questions = sum(len(group) >= LEAST_LOSSES and _leaves_open(group[0]) for group in groups) + 1
+    questions = sum(len(group) >= LEAST_LOSSES and leaves_open(group[0].verdict.code) for group in groups) + 1
     for group in groups:
         costs = [loss.verdict.lost_cost for loss in group if loss.verdict.lost_cost is not None]
         found.append(
@@ -86,7 +95,7 @@ def findings_of(diagnosis: Diagnosis) -> RepeatedLosses:
                 rows=tuple(loss.number for loss in group),
                 tokens=sum(loss.verdict.lost for loss in group),
                 cost=sum(costs) if costs else None,
-                lead=find_lead(marks, _ids(group), questions) if _leaves_open(group[0]) else None,
+                lead=find_lead(marks, _ids(group), questions) if leaves_open(group[0].verdict.code) else None,
             )
         )
     found.sort(key=lambda one: (-(one.cost or 0), -one.tokens, one.rows))
@@ -100,11 +109,6 @@ def findings_of(diagnosis: Diagnosis) -> RepeatedLosses:
 
 def _ids(losses: Sequence[_Loss]) -> set[str]:
     return {loss.row.request.id for loss in losses}
-
-
-def _leaves_open(loss: _Loss) -> bool:
-    """Whether a cause leaves the question when it happens: a lifetime, a setting or a breakpoint answers it itself."""
-    return loss.verdict.code[:3] in ("AS1", "AS9")
 
 
 def _losses(diagnosis: Diagnosis) -> list[_Loss]:
@@ -121,35 +125,71 @@ def _losses(diagnosis: Diagnosis) -> list[_Loss]:
 
 
 def _groups(losses: Sequence[_Loss]) -> list[list[_Loss]]:
-    groups: dict[tuple[object, ...], list[_Loss]] = {}
-    floors: dict[str, list[int]] = {}
-    for loss in losses:
-        groups.setdefault(_key(loss, floors), []).append(loss)
+    return [[losses[index] for index in group] for group in alike([_kind(loss) for loss in losses])]
+
+
+def alike(kinds: Sequence[LossKind]) -> list[list[int]]:
+    """The places of losses of one kind, in the order in which they come first. Reads that end nearly at the same place
+    end at the same one."""
+    groups: dict[LossKind, list[int]] = {}
+    floors: dict[LossKind, list[int]] = {}
+    for index, kind in enumerate(kinds):
+        key = kind
+        if kind.floor is not None:
+            known = floors.setdefault(msgspec.structs.replace(kind, floor=None), [])
+            floor = next((one for one in known if abs(one - (kind.floor or 0)) * SAME_FLOOR <= one), None)
+            if floor is None:
+                floor = kind.floor
+                known.append(floor)
+            key = msgspec.structs.replace(kind, floor=floor)
+        groups.setdefault(key, []).append(index)
     return list(groups.values())
 
 
-def _key(loss: _Loss, floors: dict[str, list[int]]) -> tuple[object, ...]:
-    verdict, place = loss.verdict, loss.verdict.place
-    cause = verdict.code
+def kinds_of(diagnosis: Diagnosis) -> dict[str, tuple[LossKind, str]]:
+    """The kind of each loss by its request, and what is told of it beyond the cause."""
+    return {loss.row.request.id: (_kind(loss), _what([loss])) for loss in _losses(diagnosis)}
+
+
+def kind_by_row(verdict: Verdict, read: int) -> LossKind:
+    """The kind of a loss of which no body is known."""
+    place, code = verdict.place, verdict.code
     if place is None:
-        if cause not in _BLIND:
-            return (cause,)
-        known = floors.setdefault(cause, [])
-        read = loss.row.usage.read or 0
-        floor = next((one for one in known if abs(one - read) * SAME_FLOOR <= one), None)
-        if floor is None:
-            known.append(read)
-            floor = read
-        return (cause, floor)
+        return LossKind(code, floor=read if code in _BLIND else None)
+    address = place.name or (place.address if place.section != "messages" else None)
+    return LossKind(code, " ".join(part for part in (place.section, place.change, address) if part))
+
+
+def words_of_floor(cause: str, reads: Sequence[int]) -> str:
+    """What losses without a place have in common: how far their reads reached."""
+    if cause not in _BLIND:
+        return ""
+    if not any(reads):
+        return "each time nothing was read"
+    same = f"{reads[0]:,}" if len({*reads}) == 1 else f"about {round(median(reads)):,}"
+    return f"each time {same} tokens were read"
+
+
+def leaves_open(cause: str) -> bool:
+    """Whether a cause leaves the question when it happens: a lifetime, a setting or a breakpoint answers it itself."""
+    return cause[:3] in ("AS1", "AS9")
+
+
+def is_placeless(cause: str) -> bool:
+    """Whether a cause names no place."""
+    return cause in _BLIND
+
+
+def _kind(loss: _Loss) -> LossKind:
+    verdict, place = loss.verdict, loss.verdict.place
     new = loss.row.request.prompt
-    if place.section == "tools" and loss.old is not None and new is not None:
+    if place is not None and place.section == "tools" and loss.old is not None and new is not None:
         tools = changed_tools(loss.old, new)
         if bool(tools.came) != bool(tools.went):
-            return ("tools", tools.server or tuple(sorted(tools.names)))
-    if loss.cleared is not None:
-        return (cause, place.change, loss.cleared.thing)
-    address = place.name or (place.address if place.section != "messages" else None)
-    return (cause, place.section, place.change, address)
+            return LossKind("", f"tools {tools.server or ', '.join(sorted(tools.names))}")
+    if place is not None and loss.cleared is not None:
+        return LossKind(verdict.code, f"{place.change} {loss.cleared.thing}")
+    return kind_by_row(verdict, loss.row.usage.read or 0)
 
 
 def _what(group: Sequence[_Loss]) -> str:
@@ -163,13 +203,7 @@ def _what(group: Sequence[_Loss]) -> str:
         return f"{things} of earlier turns"
     place, new = first.verdict.place, first.row.request.prompt
     if place is None:
-        reads = [loss.row.usage.read or 0 for loss in group]
-        if first.verdict.cause not in _BLIND:
-            return ""
-        if not any(reads):
-            return "each time nothing was read"
-        same = f"{reads[0]:,}" if len({*reads}) == 1 else f"about {round(median(reads)):,}"
-        return f"each time {same} tokens were read"
+        return words_of_floor(first.verdict.code, [loss.row.usage.read or 0 for loss in group])
     if place.section == "tools" and first.old is not None and new is not None:
         tools = changed_tools(first.old, new)
         if bool(tools.came) != bool(tools.went):

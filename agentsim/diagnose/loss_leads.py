@@ -276,7 +276,7 @@ def _of_settings(parent: Request, request: Request) -> Iterable[str]:
 
 
 def _per_cent(share: float) -> str:
-    return f"{share * 100:.0f}"
+    return f"{share * 100:.0f}" if share == 0 or share >= 0.1 else f"{share * 100:.1f}"
 
 
 def _times(ratio: float) -> str:

@@ -12,6 +12,7 @@ from agentsim.core.sums import known
 from agentsim.diagnose.diagnosis_totals import Loss, known_loss
 from agentsim.fleet.summary.conversation_report import report_on
 from agentsim.fleet.summary.log_sorting import sort_out
+from agentsim.fleet.summary.repeated_losses import kinds_of_losses, placeless_losses
 from agentsim.fleet.summary.summary_shape import FormatLine, MissLine, SessionLine, Summary, UnitReport, known_cost
 from agentsim.fleet.summary.summary_workers import Progress, run
 from agentsim.rules.prices import default_book
@@ -65,38 +66,48 @@ def _summarise(
             problems.append(result)
         else:
             reports.append(result)
-    copies = _count_once(reports, {group[0].path: group for group in groups})
+    copies, linked = _count_once(reports, {group[0].path: group for group in groups})
     if others:
         from agentsim.fleet.summary.other_formats import reports_on
 
         reports += reports_on(others, problems)
     count = len(files) + sum(len(group) for group in others.values())
-    return _add_up(reports, copies, problems, count, worst)
+    return _add_up(reports, copies, problems, count, worst, linked)
 
 
-def _count_once(reports: list[UnitReport], groups: dict[str, tuple[LogFile, ...]]) -> int:
-    """Take requests that an earlier conversation holds out of the later ones; how many there were.
+def _count_once(reports: list[UnitReport], groups: dict[str, tuple[LogFile, ...]]) -> tuple[int, frozenset[str]]:
+    """Take requests that an earlier conversation holds out of the later ones; how many there were, and in which
+    sessions they and their copies are.
 
     Reports come in the order of their beginnings, so the owner of a request is the conversation that began first.
     """
     owned: set[int] = set()
+    linked: set[str] = set()
     copies = 0
     for index, report in enumerate(reports):
         before = len(owned)
         hashes = array("q", report.key_hashes)
         owned.update(hashes)
         if before + len(hashes) > len(owned):
-            earlier: set[tuple[str, str]] = set()
+            earlier: dict[tuple[str, str], str] = {}
             for other in reports[:index]:
-                earlier.update(other.identities())
+                earlier.update(dict.fromkeys(other.identities(), other.session))
             theirs = frozenset(key for key in report.identities() if key in earlier)
             if theirs:
+                linked.update((report.session, *(earlier[key] for key in theirs)))
                 reports[index] = report_on(groups[report.files[0]], default_book(), theirs)
                 copies += len(theirs)
-    return copies
+    return copies, frozenset(linked)
 
 
-def _add_up(reports: list[UnitReport], copies: int, problems: list[Problem], files: int, worst: int) -> Summary:
+def _add_up(
+    reports: list[UnitReport],
+    copies: int,
+    problems: list[Problem],
+    files: int,
+    worst: int,
+    linked: frozenset[str] = frozenset(),
+) -> Summary:
     losses: dict[str, list[int]] = {}
     unpriced: dict[str, int] = {}
     kinds: dict[str, int] = {}
@@ -128,6 +139,8 @@ def _add_up(reports: list[UnitReport], copies: int, problems: list[Problem], fil
                         lost_cost=loss.cost,
                         file=loss.file,
                         line=loss.line,
+                        row=loss.row,
+                        files=report.files,
                     ),
                 )
             )
@@ -137,7 +150,7 @@ def _add_up(reports: list[UnitReport], copies: int, problems: list[Problem], fil
     ]
     items.sort(key=lambda loss: (-loss.cost, -loss.tokens, loss.cause))
     shown = {key: parts for key, parts in by_session.items() if any(part.requests for part in parts)}
-    lines = [_session_line(session, parts) for (_, session), parts in shown.items()]
+    lines = [_session_line(format, session, parts, session in linked) for (format, session), parts in shown.items()]
     lines.sort(key=lambda line: (-(line.lost_cost or 0), -(line.cost or 0), line.session))
     misses.sort(key=lambda pair: (-(pair[1].lost_cost or 0), -pair[1].lost, pair[1].request))
     stamps = [stamp for report in reports for stamp in (report.first_stamp, report.last_stamp) if stamp]
@@ -180,6 +193,8 @@ def _add_up(reports: list[UnitReport], copies: int, problems: list[Problem], fil
         first_time=nanoseconds(min(stamps, default=None)),
         last_time=nanoseconds(max(stamps, default=None)),
         formats=_by_format(shown),
+        kinds_of_loss=tuple(kinds_of_losses(reports)),
+        placeless=placeless_losses(reports),
     )
 
 
@@ -200,11 +215,13 @@ def _by_format(sessions: Mapping[tuple[str, str], Sequence[UnitReport]]) -> tupl
     return tuple(sorted(lines, key=lambda line: (-line.requests, line.format)))
 
 
-def _session_line(session: str, parts: list[UnitReport]) -> SessionLine:
+def _session_line(format: str, session: str, parts: list[UnitReport], copies: bool) -> SessionLine:
     read = sum(part.read for part in parts)
     losses = [loss.cost for part in parts for loss in part.losses]
     return SessionLine(
         session=session,
+        format=format,
+        copies=copies,
         project=min(part.project for part in parts),
         requests=sum(part.requests for part in parts),
         cost=known_cost(parts),

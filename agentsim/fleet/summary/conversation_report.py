@@ -20,6 +20,7 @@ from agentsim.core.verdict import Verdict
 from agentsim.diagnose.diagnosis_totals import in_equivalents, price_of_loss, price_of_unlogged, unlogged_base
 from agentsim.diagnose.facts_from_session import EntryLifetime, facts_of_request, lifetime
 from agentsim.diagnose.lifetime_clock import OBSERVED_CLOCK
+from agentsim.diagnose.loss_findings import kind_by_row
 from agentsim.diagnose.row_facts import FIVE_MINUTES, LaneMemory, RowFacts
 from agentsim.diagnose.row_judge import judge_row
 from agentsim.fleet.summary.summary_shape import UnitLoss, UnitReport
@@ -296,6 +297,7 @@ class _Judge:
                     equivalents=in_equivalents(cost, card) if cost is not None and card is not None else None,
                     file=self.unit.files[call.file],
                     line=call.line,
+                    kind=kind_by_row(verdict, call.read),
                 )
             )
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from agentsim.core.dates import has_date
 from agentsim.core.session import Problem, Session
 from agentsim.diagnose import Diagnosis, diagnose
+from agentsim.diagnose.loss_findings import kinds_of
 from agentsim.fleet.summary.summary_shape import UnitLoss, UnitReport
 from agentsim.traces.format_registry import in_order
 from agentsim.traces.hostile_records import ReadProblems
@@ -30,8 +31,11 @@ def report_of(diagnosis: Diagnosis) -> UnitReport:
     unpriced: dict[str, int] = {}
     kinds: dict[str, int] = {}
     losses: list[UnitLoss] = []
+    kinds_of_loss = kinds_of(diagnosis)
+    number = 0
     requests = unreported = unlogged = bare = 0
     for request, row, verdict in zip(session.requests, diagnosis.rows, diagnosis.verdicts, strict=True):
+        number += 1
         if not request.counted:
             continue
         requests += 1
@@ -60,6 +64,9 @@ def report_of(diagnosis: Diagnosis) -> UnitReport:
                     equivalents=verdict.lost_equivalents,
                     file=source.file if source is not None else "",
                     line=source.line if source is not None else 0,
+                    kind=kinds_of_loss[request.id][0],
+                    what=kinds_of_loss[request.id][1],
+                    row=number,
                 )
             )
     first, last = _times(session)

@@ -9,10 +9,12 @@ import msgspec
 from agentsim.core.session import Accounting, Problem
 from agentsim.core.sums import known
 from agentsim.diagnose.diagnosis_totals import Loss
+from agentsim.diagnose.loss_findings import LossKind
 
 
 class UnitLoss(msgspec.Struct, array_like=True, gc=False):
-    """One miss of a unit, as far as the list of worst misses needs it."""
+    """One miss of a unit, as far as the list of worst misses and the findings need it. ``row`` is its number in the
+    session, 0 where that is not known; ``what`` is told of it beyond the cause."""
 
     request: str
     stamp: str | None
@@ -22,6 +24,9 @@ class UnitLoss(msgspec.Struct, array_like=True, gc=False):
     equivalents: int | None
     file: str
     line: int
+    kind: LossKind
+    what: str = ""
+    row: int = 0
 
 
 class UnitReport(msgspec.Struct, array_like=True, gc=False):
@@ -91,10 +96,14 @@ class SessionLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     first_stamp: str
     last_stamp: str
     files: tuple[str, ...] = ()
+    format: str = ""
+    copies: bool = False
+    """Whether some of its requests are copies of another session's, or the other way round."""
 
 
 class MissLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One miss in a summary, with the place of its line in the logs."""
+    """One miss in a summary, with the place of its line in the logs; ``row`` is its number in the session, which is in
+    ``files``, and 0 where that is not known."""
 
     session: str
     request: str
@@ -104,6 +113,35 @@ class MissLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     lost_cost: int | None
     file: str
     line: int
+    row: int = 0
+    files: tuple[str, ...] = ()
+
+
+class KindOfLoss(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Losses of one kind in all sessions: how many in how many sessions, from when to when (nanoseconds), and what they
+    cost in picodollars, of those that have a price. ``requests`` are (session, request) of each."""
+
+    cause: str
+    what: str
+    losses: int
+    sessions: int
+    tokens: int
+    cost: int | None
+    first_time: int | None
+    last_time: int | None
+    requests: tuple[tuple[str, str], ...]
+
+
+class SharedHead(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Conversations of several sessions that began with tools and system text that an earlier one had sent, but for
+    text that changes by itself. ``place`` is where they part and ``cause`` what that is. ``tokens`` were sent again
+    while the earlier ones lay in the cache, for ``cost`` picodollars more than reading them, as far as known."""
+
+    cause: str
+    place: str
+    conversations: int
+    tokens: int
+    cost: int | None
 
 
 class FormatLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -151,3 +189,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     first_time: int | None
     last_time: int | None
     formats: tuple[FormatLine, ...] = ()
+    kinds_of_loss: tuple[KindOfLoss, ...] = ()
+    """What was lost more than once in the same way, the dearest first."""
+    placeless: tuple[tuple[str, str], ...] = ()
+    """(session, request) of the losses whose cause names no place."""
+    shared_heads: tuple[SharedHead, ...] = ()
+    """Heads that conversations would share, were it not for text in them that changes by itself."""

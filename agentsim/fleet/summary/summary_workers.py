@@ -48,7 +48,7 @@ def run(
     order = sorted(range(len(sizes)), key=lambda i: (-sizes[i], i))
     count = max(1, min(workers, len(groups))) if hasattr(os, "fork") else 1
     done = mmap.mmap(-1, count * _WORD)
-    queue = _Queue(order) if count > 1 else None
+    queue = IndexQueue(order) if count > 1 else None
     children = [_fork(groups, queue, sizes, book, done, slot) for slot in range(1, count)] if queue is not None else []
 
     def tell() -> None:
@@ -74,7 +74,7 @@ def run(
     return [result for result in results if result is not None]
 
 
-class _Queue:
+class IndexQueue:
     """Indices that several processes take from, each once: tokens in a pipe, each for some of the indices."""
 
     def __init__(self, order: Sequence[int]) -> None:
@@ -121,7 +121,7 @@ def _work(
 def _fork(
     groups: Sequence[Group], indices: Iterable[int], sizes: Sequence[int], book: PriceBook, done: mmap.mmap, slot: int
 ) -> tuple[int, IO[bytes]]:
-    file = _scratch()
+    file = scratch_file()
     pid = os.fork()
     if pid:
         return pid, file
@@ -137,7 +137,7 @@ def _fork(
         os._exit(status)
 
 
-def _scratch() -> IO[bytes]:
+def scratch_file() -> IO[bytes]:
     """An unnamed file: in memory where the system has such, which also spares loading the module for the others."""
     if hasattr(os, "memfd_create"):
         return open(os.memfd_create("agentsim"), "w+b")

@@ -6,21 +6,15 @@ does when sessions are drawn again (with fewer than five, it makes none of them 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from agentsim.core.session import Problem, Session
-from agentsim.diagnose.harness_settings import HarnessSetting, known_harness, settings_for
-from agentsim.fleet.summary.summary_shape import SessionLine
+from agentsim.diagnose.harness_settings import HarnessSetting, settings_for
+from agentsim.fleet.summary.session_study import SessionStudy
 from agentsim.harness.random_streams import Streams
-from agentsim.traces.format_registry import read
-from agentsim.whatif.cache_bounds import FAMILIES, CacheBound, bounds, is_automatic
-from agentsim.whatif.policies import Policy, policy
-from agentsim.whatif.policy_simulation import CannotSimulate, Case, add_up, prepare, simulate, under
-
-MOST_REQUESTS = 3_000
-"""Requests that are simulated at most: those of the sessions that lost most."""
+from agentsim.whatif.cache_bounds import FAMILIES, CacheBound
+from agentsim.whatif.policies import policy
 
 MOST_LINES = 3
 FEWEST_FOR_INTERVAL = 5
@@ -62,85 +56,49 @@ class SettingAdvice(msgspec.Struct, frozen=True, kw_only=True):
     sessions: int
 
 
-def worth_setting(
-    sessions: Sequence[SessionLine], progress: Callable[[int, int], object] | None = None
-) -> SettingAdvice:
-    """The settings that would have saved most over these sessions, the dearest losses first where there are too many.
-
-    ``progress`` is told how many sessions of how many were taken in.
-    """
-    chosen = _affordable(sessions)
-    cases: dict[str, list[Case]] = {}
-    automatic: dict[str, list[Session]] = {}
-    for done, session in enumerate(_sessions(chosen)):
-        if progress is not None:
-            progress(done, len(chosen))
-        known = known_harness(session.harness or session.format)
-        if known is None:
-            continue
-        if is_automatic(session):
-            automatic.setdefault(known.name, []).append(session)
-            continue
-        try:
-            case = prepare(session)
-        except CannotSimulate:
-            continue
-        if case.calibration.holds and case.sums.cost and not case.sums.unpriced:
-            cases.setdefault(known.name, []).append(case)
+def worth_setting(studies: Sequence[SessionStudy], sessions: int) -> SettingAdvice:
+    """The settings that would have saved most over the sessions that were studied, of so many."""
+    cases: dict[str, list[SessionStudy]] = {}
+    automatic: dict[str, list[SessionStudy]] = {}
+    for study in studies:
+        if study.harness is not None and study.bounds is not None:
+            automatic.setdefault(study.harness, []).append(study)
+        elif study.harness is not None and study.cost is not None:
+            cases.setdefault(study.harness, []).append(study)
     lines = [line for name, group in cases.items() for line in _of_harness(name, group)]
     lines += [line for name, group in automatic.items() for line in _bounded(name, group)]
     lines.sort(key=lambda line: (-line.saving, line.setting.set))
     simulated = sum(len(group) for group in cases.values()) + sum(len(group) for group in automatic.values())
-    return SettingAdvice(lines=tuple(lines[:MOST_LINES]), simulated=simulated, sessions=len(sessions))
+    return SettingAdvice(lines=tuple(lines[:MOST_LINES]), simulated=simulated, sessions=sessions)
 
 
-def _affordable(sessions: Sequence[SessionLine]) -> list[SessionLine]:
-    chosen: list[SessionLine] = []
-    requests = 0
-    for line in sorted(sessions, key=lambda line: (-(line.lost_cost or 0), -(line.cost or 0), line.session)):
-        if chosen and requests + line.requests > MOST_REQUESTS:
-            continue
-        chosen.append(line)
-        requests += line.requests
-    return chosen
-
-
-def _sessions(chosen: Sequence[SessionLine]) -> list[Session]:
-    files = dict.fromkeys(file for line in chosen for file in line.files)
-    wanted = {line.session for line in chosen}
-    problems: list[Problem] = []
-    return [session for session in read(list(files), problems) if session.id in wanted] if files else []
-
-
-def _of_harness(name: str, cases: Sequence[Case]) -> list[WorthSetting]:
+def _of_harness(name: str, cases: Sequence[SessionStudy]) -> list[WorthSetting]:
     """The best setting for each policy of this harness, as far as it saves."""
-    newest = _newest([case.session for case in cases])
-    providers = {request.provider for case in cases for request in case.session.requests}
+    providers = {provider for case in cases for provider in case.providers}
     told: dict[str, WorthSetting] = {}
-    for setting in settings_for(name, version=newest):
+    for setting in settings_for(name, version=_newest(cases)):
         if not setting.set or (setting.providers and not providers & set(setting.providers)):
             continue
         for kind in setting.policies:
-            wanted = policy(kind)
-            if kind not in told and wanted.changes is None:
-                line = _tried(name, setting, wanted, cases)
+            if kind not in told and policy(kind).changes is None:
+                line = _tried(name, setting, kind, cases)
                 if line is not None:
                     told[kind] = line
     return list(told.values())
 
 
-def _bounded(name: str, sessions: Sequence[Session]) -> list[WorthSetting]:
+def _bounded(name: str, studies: Sequence[SessionStudy]) -> list[WorthSetting]:
     """The settings whose least saving is above nothing, by the bounds that counters of automatic caches allow: of the
     compactions the best one."""
     sums: dict[str, CacheBound] = {}
     bill = 0
-    priced: list[Session] = []
-    for session in sessions:
-        found = bounds([session])
+    priced: list[SessionStudy] = []
+    for study in studies:
+        found = study.bounds
         if found is None or found.bill is None or found.unpriced:
             continue
         bill += found.bill
-        priced.append(session)
+        priced.append(study)
         for bound in found.bounds:
             before = sums.get(bound.name)
             sums[bound.name] = bound if before is None else _together(before, bound)
@@ -176,9 +134,8 @@ def _together(one: CacheBound, other: CacheBound) -> CacheBound:
     return msgspec.structs.replace(one, least=least, most=most, reason=one.reason or other.reason)
 
 
-def _newest(sessions: Sequence[Session]) -> str | None:
-    versions = [request.harness_version for session in sessions for request in session.requests]
-    return next((version for version in reversed(versions) if version), None)
+def _newest(studies: Sequence[SessionStudy]) -> str | None:
+    return next((study.version for study in reversed(studies) if study.version), None)
 
 
 def _setting_against(name: str, bound: CacheBound, version: str | None) -> HarnessSetting | None:
@@ -194,17 +151,12 @@ def _setting_against(name: str, bound: CacheBound, version: str | None) -> Harne
     return None
 
 
-def _files(sessions: Iterable[Session]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(file for session in sessions for file in session.files))
+def _files(studies: Iterable[SessionStudy]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(file for study in studies for file in study.files))
 
 
-def _tried(harness: str, setting: HarnessSetting, wanted: Policy, cases: Sequence[Case]) -> WorthSetting | None:
-    savings: list[int] = []
-    changed = 0
-    for case in cases:
-        session, applied = under(case, [wanted])
-        changed += bool(applied)
-        savings.append(case.sums.cost - add_up(simulate(case, session)).cost if applied else 0)
+def _tried(harness: str, setting: HarnessSetting, kind: str, cases: Sequence[SessionStudy]) -> WorthSetting | None:
+    savings = [case.savings.get(kind, 0) for case in cases]
     saving = sum(savings)
     dearer = sum(each < 0 for each in savings)
     low, high = _interval(savings)
@@ -213,15 +165,15 @@ def _tried(harness: str, setting: HarnessSetting, wanted: Policy, cases: Sequenc
     return WorthSetting(
         harness=harness,
         setting=setting,
-        policy=wanted.spec,
+        policy=policy(kind).spec,
         sessions=len(cases),
-        changed=changed,
+        changed=sum(kind in case.savings for case in cases),
         costs_more=dearer,
         saving=saving,
         low=low,
         high=high,
-        cost=sum(case.sums.cost for case in cases),
-        files=_files(case.session for case in cases),
+        cost=sum(case.cost or 0 for case in cases),
+        files=_files(cases),
     )
 
 

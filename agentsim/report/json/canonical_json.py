@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agentsim.diagnose import Diagnosis
     from agentsim.diagnose.diagnosis_totals import Loss, Totals
     from agentsim.fleet.summary import MissLine, SessionLine, Summary
+    from agentsim.fleet.summary.repeated_losses import LossLeads
     from agentsim.fleet.summary.worth_setting import SettingAdvice
     from agentsim.traces.format_registry import LogFormat
     from agentsim.trust.agreement import LabelAgreement
@@ -85,8 +86,10 @@ def replay_document(
     }
 
 
-def summary_document(summary: Summary, advice: SettingAdvice | None = None) -> Document:
-    """Many sessions: sums, losses by cause, the sessions and misses that lost most, and what to set about it."""
+def summary_document(summary: Summary, advice: SettingAdvice | None = None, leads: LossLeads | None = None) -> Document:
+    """Many sessions: sums, losses by cause and by kind with what stands in front of them, the sessions and misses that
+    lost most, and what to set about it."""
+    from agentsim.report.json.findings_json import kinds_document
     from agentsim.report.json.settings_json import advice_document
 
     return {
@@ -123,6 +126,7 @@ def summary_document(summary: Summary, advice: SettingAdvice | None = None) -> D
         "losses": losses(summary.losses),
         "unlogged": {"at_least": summary.unlogged, "cost_at_least": exact(summary.unlogged_cost, DOLLAR_DIGITS)},
         "kinds": dict(summary.kinds),
+        "findings": kinds_document(summary, leads),
         "worst_sessions": [_session_line(line) for line in summary.worst_sessions],
         "worst_misses": [_miss_line(miss) for miss in summary.worst_misses],
         "do_this": None if advice is None else advice_document(advice),
@@ -279,6 +283,7 @@ def _miss_line(miss: MissLine) -> Document:
         "lost_cost": exact(miss.lost_cost, DOLLAR_DIGITS),
         "file": miss.file,
         "line": miss.line,
+        "row": miss.row or None,
     }
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agentsim.core.shares import wilson
-from agentsim.report.figures import exact
+from agentsim.report.figures import exact, utc
 
 if TYPE_CHECKING:
     from agentsim.diagnose.loss_findings import RepeatedLosses
     from agentsim.diagnose.loss_leads import Lead
+    from agentsim.fleet.summary import Summary
+    from agentsim.fleet.summary.repeated_losses import LossLeads
 
 DOLLAR_DIGITS = 12
 
@@ -30,6 +32,29 @@ def findings_document(found: RepeatedLosses) -> dict[str, Any]:
             for one in found.repeated
         ],
         "lead": lead_document(found.lead),
+    }
+
+
+def kinds_document(summary: Summary, leads: LossLeads | None) -> dict[str, Any]:
+    """The kinds of loss over all sessions, and the leads where sessions were read whole (``sessions``: how many)."""
+    found = leads.kinds if leads is not None else (None,) * len(summary.kinds_of_loss)
+    return {
+        "repeated": [
+            {
+                "cause": kind.cause,
+                "what": kind.what,
+                "losses": kind.losses,
+                "sessions": kind.sessions,
+                "first_time": utc(kind.first_time),
+                "last_time": utc(kind.last_time),
+                "tokens": kind.tokens,
+                "cost": exact(kind.cost, DOLLAR_DIGITS),
+                "lead": lead_document(lead),
+            }
+            for kind, lead in zip(summary.kinds_of_loss, found, strict=True)
+        ],
+        "lead": lead_document(leads.placeless if leads is not None else None),
+        "looked_at": leads.sessions if leads is not None else 0,
     }
 
 

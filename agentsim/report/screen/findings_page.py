@@ -11,6 +11,9 @@ from agentsim.report.verdict_words import cause_title
 if TYPE_CHECKING:
     from agentsim.diagnose.loss_findings import RepeatedLoss, RepeatedLosses
     from agentsim.diagnose.loss_leads import Lead
+    from agentsim.fleet.summary import Summary
+    from agentsim.fleet.summary.repeated_losses import LossLeads
+    from agentsim.fleet.summary.summary_shape import KindOfLoss
 
 MOST_SHOWN = 6
 
@@ -27,6 +30,43 @@ def write_findings(paper: Paper, found: RepeatedLosses) -> None:
         paper.line((f"  and {len(found.repeated) - MOST_SHOWN} more; see --json", Style.FAINT))
     if found.lead is not None:
         paper.paragraph("Losses without a place: ", *_lead(found.lead), first=["  "], rest=["  "])
+
+
+def write_kinds(paper: Paper, summary: Summary, leads: LossLeads | None, top: int = MOST_SHOWN) -> None:
+    """Write what was lost in the same way again and again over all sessions, with what stands in front of it where
+    that was looked at; nothing where nothing comes twice."""
+    kinds = summary.kinds_of_loss
+    if kinds:
+        paper.line()
+        paper.line(("Losses of one kind", Style.STRONG))
+    for number, kind in enumerate(kinds[:top]):
+        title, rest = words_of_kind(kind)
+        paper.paragraph((title, Style.STRONG), f": {rest}", first=["  "], rest=["    "])
+        lead = leads.kinds[number] if leads is not None else None
+        if lead is not None:
+            paper.paragraph(*_lead(lead), first=["    "], rest=["    "])
+    if len(kinds) > top:
+        paper.line((f"  and {len(kinds) - top:,} more; see --json", Style.FAINT))
+    if leads is None:
+        return
+    if leads.placeless is not None:
+        if not kinds:
+            paper.line()
+        paper.paragraph("Losses without a place: ", *_lead(leads.placeless), first=["  "], rest=["  "])
+    if leads.sessions < summary.sessions and (leads.placeless is not None or any(leads.kinds)):
+        of = figures.plural(summary.sessions, "session")
+        text = f"What stands in front of losses was looked at in {leads.sessions:,} of {of}: those that lost most."
+        paper.paragraph((text, Style.FAINT), first=["  "], rest=["  "])
+
+
+def words_of_kind(kind: KindOfLoss) -> tuple[str, str]:
+    """A kind of loss in words: what it is, and how much of it there is where and when."""
+    first, last = figures.day(kind.first_time), figures.day(kind.last_time)
+    when = "" if kind.first_time is None else f", {first}" if first == last else f", {first} – {last}"
+    cost = "" if kind.cost is None else f", {figures.money(kind.cost)}"
+    what = f"{cause_title(kind.cause)}, {kind.what}" if kind.what.startswith("each time") else kind.what
+    title = f"{kind.losses:,} × {kind.cause} {what or cause_title(kind.cause)}"
+    return title, f"{figures.plural(kind.tokens, 'token')}{cost}, in {figures.plural(kind.sessions, 'session')}{when}"
 
 
 def _finding(paper: Paper, finding: RepeatedLoss) -> None:

@@ -10,11 +10,13 @@ from agentsim.report import figures
 from agentsim.report.losses import write_losses
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.screen.advice_page import write_advice
+from agentsim.report.screen.findings_page import write_kinds
 from agentsim.report.table import TableColumn, write_table
 from agentsim.traces.session_names import look_up
 
 if TYPE_CHECKING:
     from agentsim.fleet.summary import MissLine, SessionLine, Summary
+    from agentsim.fleet.summary.repeated_losses import LossLeads
     from agentsim.fleet.summary.worth_setting import SettingAdvice
 
 SESSION_COLUMNS = (
@@ -44,6 +46,13 @@ MISS_COLUMNS = (
 )
 
 
+_MOST_FILES = 3
+"""Files that a command names; a session in more of them is shown by one of them and a line."""
+
+
+ROW_COLUMN = TableColumn("row", ">", 8)
+
+
 def write_summary(
     paper: Paper,
     summary: Summary,
@@ -51,9 +60,10 @@ def write_summary(
     paths: Sequence[str] = (),
     *,
     content: bool = False,
+    leads: LossLeads | None = None,
 ) -> None:
     """Write a summary, and below it what to set, where that was simulated; ``paths`` are those that were read, and
-    ``content`` shows the first words of the sessions that lost most.
+    ``content`` shows the first words of the sessions that lost most. ``leads`` are what stands in front of losses.
 
     Money that cannot be known is counted beside the sums and never added as nothing.
     """
@@ -64,9 +74,10 @@ def write_summary(
     _figures(paper, summary)
     _formats(paper, summary)
     write_losses(paper, summary.losses, summary.cost or 0)
+    write_kinds(paper, summary, leads)
     _half(paper, summary)
     _worst_sessions(paper, [line for line in summary.worst_sessions if line.lost_cost or line.misses], content)
-    _worst_misses(paper, summary.worst_misses)
+    _worst_misses(paper, summary)
     _unpriced(paper, summary)
     _accounting(paper, summary)
     if advice is not None:
@@ -193,32 +204,46 @@ def _worst_sessions(paper: Paper, lines: Sequence[SessionLine], content: bool) -
             paper.paragraph((f"{line.session[:8]}  ", Style.FAINT), words, first=["  "], rest=["            "])
 
 
-def _worst_misses(paper: Paper, misses: Sequence[MissLine]) -> None:
+def _worst_misses(paper: Paper, summary: Summary) -> None:
+    misses = summary.worst_misses
     if not misses:
         return
     paper.line()
     paper.line(("Most expensive misses", Style.STRONG))
     places = figures.places_for(miss.lost_cost for miss in misses)
+    rows_known = any(miss.row for miss in misses)
     rows: list[list[Span]] = [
         [
             figures.moment(miss.time),
             figures.UNKNOWN if miss.lost_cost is None else figures.money(miss.lost_cost, places),
             figures.count(miss.lost),
             miss.cause,
+            *([f"#{miss.row:,}" if miss.row else figures.UNKNOWN] if rows_known else []),
             f"{_tail(miss.file)}:{miss.line}" if miss.file else figures.UNKNOWN,
         ]
         for miss in misses
     ]
-    write_table(paper, MISS_COLUMNS, rows, indent=2)
-    if not misses[0].file:
-        return  # a trace may not tell which log its requests came from
+    columns = (*MISS_COLUMNS[:-1], ROW_COLUMN, MISS_COLUMNS[-1]) if rows_known else MISS_COLUMNS
+    write_table(paper, columns, rows, indent=2)
+    command = proof_of_miss(summary, misses[0])
+    if command is not None:
+        paper.paragraph((f"{command} shows the first of them.", Style.FAINT), first=["  "], rest=["  "])
+
+
+def proof_of_miss(summary: Summary, miss: MissLine) -> str | None:
+    """The command that shows one miss; ``None`` where a trace does not tell which log its requests came from."""
+    files = miss.files or ((miss.file,) if miss.file else ())
+    if not files:
+        return None
+    if miss.row and len(files) <= _MOST_FILES:
+        others = any({*files} & {*line.files} for line in summary.by_loss if line.session != miss.session)
+        which = f" --session {quote(miss.session)}" if others else ""
+        return f"agentsim replay {' '.join(map(quote, files))}{which} --row {miss.row}"
+    if not miss.file:
+        return None
     # Of other files than JSON lines a line does not tell a request.
-    which = f"--line {misses[0].line}" if misses[0].line and misses[0].file.endswith(".jsonl") else "--rows misses"
-    paper.paragraph(
-        (f"agentsim replay {quote(misses[0].file)} {which} shows the first of them.", Style.FAINT),
-        first=["  "],
-        rest=["  "],
-    )
+    which = f"--line {miss.line}" if miss.line and miss.file.endswith(".jsonl") else "--rows misses"
+    return f"agentsim replay {quote(miss.file)} {which}"
 
 
 def _unpriced(paper: Paper, summary: Summary) -> None:

@@ -78,7 +78,8 @@ def kind_of(name: str) -> type[Policy]:
 
 def policy(name: str, **given: Any) -> Policy:
     """A policy by its name, with parameters. Raises PolicyError."""
-    return with_parameters(kind_of(name), given)
+    kind = kind_of(name)
+    return with_parameters(kind, given) if given else kind()
 
 
 def parse(spec: str) -> Policy:

@@ -50,7 +50,7 @@ def without_paths(summary: Summary) -> bytes:
     return msgspec.json.encode(
         msgspec.structs.replace(
             summary,
-            worst_misses=tuple(msgspec.structs.replace(m, file="") for m in summary.worst_misses),
+            worst_misses=tuple(msgspec.structs.replace(m, file="", files=()) for m in summary.worst_misses),
             worst_sessions=tuple(msgspec.structs.replace(line, files=()) for line in summary.worst_sessions),
             by_loss=tuple(msgspec.structs.replace(line, files=()) for line in summary.by_loss),
         )

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from agentsim.fleet.summary import summarise
+from agentsim.fleet.summary.session_study import MOST_REQUESTS, affordable, studies_of
 from agentsim.fleet.summary.summary_shape import SessionLine
-from agentsim.fleet.summary.worth_setting import MOST_REQUESTS, SettingAdvice, _affordable, _interval, worth_setting
+from agentsim.fleet.summary.worth_setting import SettingAdvice, _interval, worth_setting
 from agentsim.report.paper import Paper
 from agentsim.report.screen.advice_page import write_advice
 from agentsim.traces.format_registry import read
@@ -47,8 +48,9 @@ def line(name: str, requests: int, lost: int) -> SessionLine:
     )
 
 
-def advice_of(folder: Path) -> SettingAdvice:
-    return worth_setting(summarise([str(folder)]).by_loss)
+def advice_of(folder: Path | str) -> SettingAdvice:
+    sessions = summarise([str(folder)]).by_loss
+    return worth_setting(studies_of(sessions), len(sessions))
 
 
 def test_pauses_of_a_quarter_of_an_hour_ask_for_an_hour(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_what_helps_one_of_few_and_harms_another_is_not_told(tmp_path: Path) -> 
 
 def test_an_automatic_cache_gets_the_setting_whose_least_saving_is_above_nothing(shared_data: Path) -> None:
     log = str(shared_data / "codex" / "agentv__gpt55-173req-compacted.jsonl")
-    (found,) = worth_setting(summarise([log]).by_loss).lines
+    (found,) = advice_of(log).lines
     assert found.setting.set == "model_auto_compact_token_limit"
     told = bounds(read([log], []))
     assert told is not None
@@ -101,17 +103,17 @@ def test_an_automatic_cache_gets_the_setting_whose_least_saving_is_above_nothing
     assert (found.low, found.high) == least
     assert found.cost == told.bill
     stream = io.StringIO()
-    write_advice(Paper(stream, width=200), worth_setting(summarise([log]).by_loss), [log, "/elsewhere"])
+    write_advice(Paper(stream, width=200), advice_of(log), [log, "/elsewhere"])
     assert "at least $2.32 and at most $8.11 of $18.16" in stream.getvalue()
     assert f"Proof: agentsim compare {log}\n" in stream.getvalue()
 
 
 def test_no_more_requests_are_simulated_than_agreed_the_dearest_losses_first() -> None:
     lines = [line("small", 1, 1), line("dear", MOST_REQUESTS, 9), line("next", 1, 5)]
-    assert [one.session for one in _affordable(lines)] == ["dear"]
-    assert [one.session for one in _affordable([line("huge", MOST_REQUESTS + 1, 9)])] == ["huge"]
+    assert [one.session for one in affordable(lines)] == ["dear"]
+    assert [one.session for one in affordable([line("huge", MOST_REQUESTS + 1, 9)])] == ["huge"]
     lines[1] = line("dear", MOST_REQUESTS - 1, 9)
-    assert [one.session for one in _affordable(lines)] == ["dear", "next"]
+    assert [one.session for one in affordable(lines)] == ["dear", "next"]
 
 
 @pytest.mark.parametrize(("savings", "told"), [((1, 1, 1, 1), False), ((1, 1, 1, 1, 1), True)])

@@ -11,31 +11,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the references give the operations their types
-    from agentsim.kernels.activation import silu_mul
-    from agentsim.kernels.int4_attention import paged_attention_int4
-    from agentsim.kernels.int4_packing import pack_int4, unpack_int4
-    from agentsim.kernels.norm import rms_norm
-    from agentsim.kernels.page_copies import copy_pages, write_pages
-    from agentsim.kernels.paged_attention import paged_attention
-    from agentsim.kernels.rotary import rope
-    from agentsim.kernels.sampling import sample
+    from agentsim.kernels.activation import silu_mul as silu_mul
+    from agentsim.kernels.int4_attention import paged_attention_int4 as paged_attention_int4
+    from agentsim.kernels.int4_packing import pack_int4 as pack_int4
+    from agentsim.kernels.int4_packing import unpack_int4 as unpack_int4
+    from agentsim.kernels.norm import rms_norm as rms_norm
+    from agentsim.kernels.page_copies import copy_pages as copy_pages
+    from agentsim.kernels.page_copies import write_pages as write_pages
+    from agentsim.kernels.paged_attention import paged_attention as paged_attention
+    from agentsim.kernels.rotary import rope as rope
+    from agentsim.kernels.sampling import sample as sample
 
-__all__ = [
-    "copy_pages",
-    "pack_int4",
-    "paged_attention",
-    "paged_attention_int4",
-    "rms_norm",
-    "rope",
-    "sample",
-    "silu_mul",
-    "unpack_int4",
-    "write_pages",
-]
+MODULES = {
+    "copy_pages": "page_copies",
+    "pack_int4": "int4_packing",
+    "paged_attention": "paged_attention",
+    "paged_attention_int4": "int4_attention",
+    "rms_norm": "norm",
+    "rope": "rotary",
+    "sample": "sampling",
+    "silu_mul": "activation",
+    "unpack_int4": "int4_packing",
+    "write_pages": "page_copies",
+}
+"""Operations, and the module of the reference of each: its Triton form is in ``MODULE_triton``, under the same name."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from agentsim.kernels.kernel_dispatch import operation
 
@@ -44,4 +47,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*globals(), *MODULES])

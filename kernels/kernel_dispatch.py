@@ -1,4 +1,4 @@
-"""One table: for each operation, its PyTorch reference and its Triton kernel, and which of the two runs.
+"""Which form of an operation of :data:`agentsim.kernels.MODULES` runs: its PyTorch reference or its Triton kernel.
 
 Tensors on a CUDA device go to Triton, all others to the reference; so do float64 ones, which are there to be exact, not
 fast. The environment variable ``KERNELS`` decides for
@@ -12,46 +12,14 @@ import os
 from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from agentsim.kernels import MODULES
+
 VARIABLE = "KERNELS"
-
-
-class Implementations(NamedTuple):
-    """Where the two forms of an operation live, as ``module:function``; both have the same signature."""
-
-    reference: str
-    triton: str
-
-
-TABLE: dict[str, Implementations] = {
-    "paged_attention": Implementations(
-        "agentsim.kernels.paged_attention:paged_attention", "agentsim.kernels.paged_attention_triton:paged_attention"
-    ),
-    "paged_attention_int4": Implementations(
-        "agentsim.kernels.int4_attention:paged_attention_int4",
-        "agentsim.kernels.int4_attention_triton:paged_attention_int4",
-    ),
-    "pack_int4": Implementations(
-        "agentsim.kernels.int4_packing:pack_int4", "agentsim.kernels.int4_packing_triton:pack_int4"
-    ),
-    "unpack_int4": Implementations(
-        "agentsim.kernels.int4_packing:unpack_int4", "agentsim.kernels.int4_packing_triton:unpack_int4"
-    ),
-    "write_pages": Implementations(
-        "agentsim.kernels.page_copies:write_pages", "agentsim.kernels.page_copies_triton:write_pages"
-    ),
-    "copy_pages": Implementations(
-        "agentsim.kernels.page_copies:copy_pages", "agentsim.kernels.page_copies_triton:copy_pages"
-    ),
-    "rms_norm": Implementations("agentsim.kernels.norm:rms_norm", "agentsim.kernels.norm_triton:rms_norm"),
-    "rope": Implementations("agentsim.kernels.rotary:rope", "agentsim.kernels.rotary_triton:rope"),
-    "silu_mul": Implementations("agentsim.kernels.activation:silu_mul", "agentsim.kernels.activation_triton:silu_mul"),
-    "sample": Implementations("agentsim.kernels.sampling:sample", "agentsim.kernels.sampling_triton:sample"),
-}
 
 
 def _forced() -> str | None:
@@ -71,8 +39,8 @@ def implementation(name: str, form: str) -> Callable[..., Any]:
 
     Raises KeyError for a name that is not in the table, ImportError where Triton is asked for and missing.
     """
-    module, _, function = getattr(TABLE[name], form).partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), function)
+    module = MODULES[name] + ("_triton" if form == "triton" else "")
+    found: Callable[..., Any] = getattr(import_module(f"agentsim.kernels.{module}"), name)
     return found
 
 

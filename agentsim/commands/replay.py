@@ -51,7 +51,11 @@ hour."""
 @paths_argument(required=False)
 @json_option
 @click.option(
-    "--rows", type=click.Choice(["all", "misses"]), default="all", help="Which rows to show.", show_default=True
+    "--rows",
+    type=click.Choice(["most", "all", "misses"]),
+    default="most",
+    help="Which rows to show. 'most': small misses (below 2,048 tokens and a cent) share one line.",
+    show_default=True,
 )
 @click.option("--row", type=click.IntRange(1), metavar="N", help="Show one row: its number in the whole session.")
 @click.option("--line", type=click.IntRange(1), metavar="N", help="Show the row of this line of the log.")
@@ -95,7 +99,7 @@ hour."""
 def command(
     paths: tuple[str, ...],
     as_json: bool,
-    rows: Literal["all", "misses"],
+    rows: Literal["most", "all", "misses"],
     row: int | None,
     line: int | None,
     lane: str | None,
@@ -151,7 +155,8 @@ def command(
     if as_json:
         from agentsim.report.json.canonical_json import replay_document, write_document
 
-        document = replay_document(diagnosis, rows=rows, row=row, lane=lane_id, content=content, problems=problems)
+        kept: Literal["all", "misses"] = "misses" if rows == "misses" else "all"
+        document = replay_document(diagnosis, rows=kept, row=row, lane=lane_id, content=content, problems=problems)
         if fits := quota_of(diagnosis):
             from agentsim.report.json.quota_json import quota_documents
 

@@ -12,6 +12,7 @@ from agentsim.report import figures
 from agentsim.report.losses import write_losses
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.screen.never_read_line import write_in_vain
+from agentsim.report.screen.small_misses import small_misses, words_of_small
 from agentsim.report.screen.uncached_line import write_uncached
 from agentsim.report.table import TableColumn, TableLayout
 from agentsim.report.verdict_words import (
@@ -29,7 +30,7 @@ from agentsim.traces.session_names import names_of
 if TYPE_CHECKING:
     from agentsim.diagnose import Diagnosis
 
-Which = Literal["all", "misses"]
+Which = Literal["most", "all", "misses"]
 
 BAR_CELLS = 22
 FAILURES = frozenset({"api_error", "interrupted"})
@@ -59,7 +60,8 @@ def write_replay(
     lane: str | None = None,
     content: bool = False,
 ) -> None:
-    """Write a judged session. ``rows="misses"`` leaves out rows that lost nothing; ``row`` and ``lane`` keep one.
+    """Write a judged session. ``rows="misses"`` leaves out rows that lost nothing, ``most`` folds small misses into
+    one line; ``row`` and ``lane`` keep one.
 
     Totals are those of the whole session whatever is left out. ``content`` shows the words around a difference.
     """
@@ -88,6 +90,7 @@ class _Rows:
         self._session = diagnosis.session
         self._lanes = lane_names(diagnosis.session.lanes)
         self._whole = only is None
+        self._verdicts = diagnosis.verdicts
         self._before: dict[str, int | None] = {}
         self._events, self._later = _by_request(diagnosis.session)
         self._models = len({row.request.model for row in diagnosis.rows}) > 1
@@ -124,12 +127,14 @@ class _Rows:
 
     def show(self, which: Which, content: bool) -> int:
         """Write the table; returns how many rows it has."""
-        wanted = [entry for entry in self._rows if which == "all" or entry[1].kind == "miss"]
+        wanted = [entry for entry in self._rows if which != "misses" or entry[1].kind == "miss"]
         if not wanted:
             return 0
         self._layout.head(self._paper)
         told: set[tuple[str, str]] = set()
         uncached: set[str] = set()
+        folds = which == "most" and self._whole
+        small = small_misses(verdict for _, verdict, _ in wanted) if folds else frozenset()
         today = figures.day(wanted[0][0].start)
         for row, verdict, cells in wanted:
             if figures.day(row.start) not in (today, figures.UNKNOWN):
@@ -138,15 +143,19 @@ class _Rows:
             for event in self._events.get(row.request.id, ()):
                 self._event(event)
             self._layout.row(self._paper, self._pick(cells))
-            if verdict.kind not in PLAIN_KINDS and not (verdict.kind == "uncached" and row.request.lane in uncached):
+            plain = verdict.kind in PLAIN_KINDS or row.request.id in small
+            if not plain and not (verdict.kind == "uncached" and row.request.lane in uncached):
                 advice = [line for line in advice_on(verdict, row.request, self._session) if line not in told]
                 write_story(self._paper, verdict, advice, content=content)
                 told.update(line for line in advice if line[0] != "suspect")
             if verdict.kind == "uncached":
                 uncached.add(row.request.lane)
-        for event in self._later if which == "all" and self._whole else ():
+        for event in self._later if which != "misses" and self._whole else ():
             self._event(event)
         self._paper.line(("─" * min(self._layout.width, self._paper.width), Style.FAINT))
+        if small:
+            numbered = [(number, one) for number, one in enumerate(self._verdicts, 1) if one.request in small]
+            self._paper.paragraph((words_of_small(numbered), Style.FAINT))
         return len(wanted)
 
     def _event(self, event: Event) -> None:

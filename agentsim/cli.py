@@ -37,6 +37,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "next": "Price what could be done next, before it is done.",
         "compare": "Show what would have been cheaper, policy by policy.",
         "policies": "List the policies that a comparison can try.",
+        "tune": "Choose settings by simulation, write them, and prove them.",
         "run": "Simulate agents that do not exist yet.",
         "scenario": "List scenarios, or make one from recorded sessions.",
     },
@@ -73,6 +74,11 @@ GROUPS: dict[str, dict[str, str]] = {
         "statusline": "Write Claude Code's status line: the cache and its price.",
         "hook": "Answer Claude Code's hooks: warn, ask or block by price.",
     },
+    "tune": {
+        "propose": "Choose settings from recorded sessions (what 'tune' alone does).",
+        "verify": "Hold what was foretold against the sessions since.",
+        "undo": "Take the settings out again.",
+    },
     "scenario": {
         "list": "List the bundled scenarios.",
         "fit": "Make a scenario with the sizes and times of recorded sessions.",
@@ -103,6 +109,9 @@ GROUPS: dict[str, dict[str, str]] = {
     },
 }
 """The commands of each group; ``rules show`` is the module ``agentsim.commands.rules_show``."""
+
+DEFAULTS: dict[str, str] = {"tune": "propose"}
+"""Groups that are a command of their own: ``agentsim tune PATH`` is ``agentsim tune propose PATH``."""
 
 SHORT: dict[str, str] = {
     "statusline": "guard statusline",
@@ -183,6 +192,13 @@ class _LazyGroup(click.Group):
 
 class Family(_LazyGroup):
     """The commands of one group (``rules``)."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take what names no member as arguments of the default member, where the group has one."""
+        default = DEFAULTS.get(self.name or "")
+        if default is not None and (not args or args[0] not in {*GROUPS[self.name or ""], "-h", "--help"}):
+            args = [default, *args]
+        return super().parse_args(ctx, args)
 
     def sections(self) -> dict[str, dict[str, str]]:
         """One section."""

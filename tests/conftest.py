@@ -23,6 +23,7 @@ SLOW = frozenset(
     {
         "agentsim/cache/test_spill.py",
         "agentsim/commands/test_lab.py",
+        "agentsim/commands/test_tune.py",
         "agentsim/context/test_context_account.py",
         "agentsim/diagnose/test_row_invariants.py",
         "agentsim/fleet/test_cluster.py",

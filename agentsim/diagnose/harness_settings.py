@@ -123,7 +123,7 @@ def settings_for(
         and (policy is None or policy in one.policies)
         and (provider is None or not one.providers or provider in one.providers)
         and (purpose is None or not one.purposes or purpose in one.purposes)
-        and not _is_older(version, one.since)
+        and not is_older(version, one.since)
     )
 
 
@@ -165,7 +165,7 @@ WITHOUT_PLACE = frozenset(one.code for one in CAUSES.values() if one.placeless)
 """Causes that only bodies can settle."""
 
 
-def _is_older(version: str | None, since: str) -> bool:
+def is_older(version: str | None, since: str) -> bool:
     """Whether a version is known not to have what came with another one."""
     ours, theirs = _numbers(version), _numbers(since)
     return bool(ours and theirs) and ours < theirs

@@ -84,7 +84,7 @@ def is_ours(command: object, word: str) -> bool:
 
 def plan_install(file: str, *, status_line: bool = True, hooks: bool = True, budget: bool = False) -> SettingsPlan:
     """The settings with the status line and the hooks in them. Raises BadSettings, OSError."""
-    before = _read(file)
+    before = read_settings(file)
     text = before if before is not None and before.strip() else "{}\n"
     if status_line:
         text = _with_status_line(text)
@@ -97,7 +97,7 @@ def plan_install(file: str, *, status_line: bool = True, hooks: bool = True, bud
 
 def plan_undo(file: str) -> SettingsPlan:
     """The settings without them. An untouched file becomes what it was, to the byte. Raises BadSettings, OSError."""
-    before = _read(file)
+    before = read_settings(file)
     if before is None:
         return SettingsPlan(file, None, "")
     kept = read_table(_backup(file))
@@ -128,7 +128,7 @@ def apply(plan: SettingsPlan, *, undo: bool = False) -> None:
         if kept.get("missing") is True and kept.get("after") == plan.before:
             os.unlink(plan.file)
         else:
-            _replace(plan.file, plan.after)
+            replace_settings(plan.file, plan.after)
         if os.path.exists(backup):
             os.unlink(backup)
         return
@@ -136,13 +136,13 @@ def apply(plan: SettingsPlan, *, undo: bool = False) -> None:
     again = plan.before is not None and kept.get("after") == plan.before
     first = kept.get("before") if again else plan.before or ""
     missing = kept.get("missing") is True if again else plan.before is None
-    _replace(plan.file, plan.after)
+    replace_settings(plan.file, plan.after)
     write_table(backup, {"file": plan.file, "before": first, "after": plan.after, "missing": missing})
 
 
 def installed(file: str) -> tuple[bool, tuple[str, ...]]:
     """Whether the status line is ours, and which events ask our hook. Raises BadSettings, OSError."""
-    text = _read(file)
+    text = read_settings(file)
     if text is None or not text.strip():
         return False, ()
     root = parse(text)
@@ -236,7 +236,8 @@ def _check(before: str | None, after: str) -> None:
         raise BadSettings(f"cannot be edited safely: {', '.join(lost)} would change")
 
 
-def _read(file: str) -> str | None:
+def read_settings(file: str) -> str | None:
+    """The text of a settings file, ``None`` where there is none. Raises BadSettings where it is not UTF-8, OSError."""
     try:
         with open(file, encoding="utf-8", newline="") as stream:
             return stream.read()
@@ -246,7 +247,7 @@ def _read(file: str) -> str | None:
         raise BadSettings("not UTF-8") from None
 
 
-def _replace(file: str, text: str) -> None:
+def replace_settings(file: str, text: str) -> None:
     """Write a file in the place of the old one, which may be a link, with the old one's mode."""
     target = os.path.realpath(file)
     draft = f"{target}.{os.getpid()}"

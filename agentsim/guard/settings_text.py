@@ -79,8 +79,10 @@ def without(text: str, node: SettingsNode, gone: SettingsMember) -> str:
     if place + 1 < len(node.members):
         return text[: gone.start] + text[node.members[place + 1].start :]
     if place:
-        before = node.members[place - 1].value.end
-        return text[:before] + text[_past_comma(text, gone.value.end) :]
+        before, after = node.members[place - 1].value.end, gone.value.end
+        if (past := _past_comma(text, after)) != after:  # a comma behind the last member: the one before gets it back
+            return text[: _past_comma(text, before)] + text[past:]
+        return text[:before] + text[after:]
     return text[: node.start + 1] + text[node.end - 1 :]
 
 
@@ -98,8 +100,8 @@ def _appended(text: str, node: SettingsNode, written: str, indent: str) -> str:
     end = node.members[-1].value.end
     rest = text[end:]
     comma = _past_comma(text, end)
-    if comma != end:  # a comma stands there already
-        return f"{text[:comma]}\n{indent}{written}{text[comma:]}"
+    if comma != end:  # whoever wrote it puts a comma behind the last member as well
+        return f"{text[:comma]}\n{indent}{written},{text[comma:]}"
     return f"{text[:end]},\n{indent}{written}{rest}"
 
 

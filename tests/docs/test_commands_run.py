@@ -26,6 +26,7 @@ NOT_HERE = {
     "record": "listens",
     "mcp": "listens",
     "conform": "runs other programs",
+    "tune": "writes settings of a harness, and has too little to choose from in a sample",
     "guard": "writes settings of a harness",
     "engine": "needs a model, or takes minutes",
     "run": "takes minutes, or a scenario of the reader's",

@@ -127,6 +127,8 @@ NO_PIPE = {
     "fleet report": "below",
     "fleet watch": "below",
     "rules check": "reads rules",
+    "tune propose": "chooses nothing from one session",
+    "tune verify": "needs settings that were written",
     "rules live": "its sample has no bodies",
     "engine capacity": "reads serving traces",
 }

@@ -1,0 +1,1 @@
+"""Settings chosen from recorded sessions, written, and held against the bills that follow."""

@@ -119,7 +119,8 @@ def _page(where: Sequence[str], html: str, title: str, content: bool, strict: bo
     from agentsim.commands.options.session_inputs import check_path, unreadable
     from agentsim.fleet.summary import summarise
     from agentsim.fleet.summary.grouped import summarise_groups
-    from agentsim.fleet.summary.session_study import studies_of
+    from agentsim.fleet.summary.repeated_losses import leads_of
+    from agentsim.fleet.summary.session_study import studies_of, with_rows
     from agentsim.fleet.summary.worth_setting import worth_setting
     from agentsim.report.notices import tell_problems
     from agentsim.report.output import output, write_safe
@@ -140,8 +141,10 @@ def _page(where: Sequence[str], html: str, title: str, content: bool, strict: bo
     with ProgressBar("simulating settings") as progress:
         studies = studies_of(summary.by_loss, progress)
     advice = worth_setting(studies, len(summary.by_loss))
+    leads = leads_of(summary, {study.session: study.marks for study in studies})
+    summary = with_rows(summary, studies)
     with output(html) as stream:
-        write_safe(stream, page(summary, days, advice, title, where, content=content))
+        write_safe(stream, page(summary, days, advice, title, where, content=content, leads=leads))
     tell_problems(summary.problems, [summary.accounting])
     skipped = summary.accounting.skipped or any(not problem.note for problem in summary.problems)
     return ExitCode.UNREADABLE if strict and skipped else ExitCode.OK

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agentsim.diagnose.setting_diff import diff_of
 from agentsim.report.figures import exact
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def setting_document(setting: HarnessSetting) -> dict[str, Any]:
         "harness": setting.harness,
         "set": setting.set or None,
         "where": setting.where or None,
+        "diff": list(diff_of(setting)),
         "effect": setting.effect,
         "since": setting.since or None,
         "source": setting.source,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from agentsim.diagnose.harness_settings import known_harness
 from agentsim.report import figures
 from agentsim.report.paper import Paper, Span, Style
+from agentsim.report.screen.cause_page import write_diff
 
 if TYPE_CHECKING:
     from agentsim.fleet.summary.worth_setting import SettingAdvice, WorthSetting
@@ -33,6 +34,7 @@ def write_advice(paper: Paper, advice: SettingAdvice, paths: Sequence[str]) -> N
         known = known_harness(line.harness)
         title = known.title if known is not None else line.harness
         paper.paragraph((f"{title}: ", Style.NAME), line.setting.words, first=lead, rest=["     "])
+        write_diff(paper, line.setting, "       ")
         paper.paragraph(saved(line), first=["     "], rest=["     "])
         paper.paragraph((f"Proof: {proof(line, paths)}", Style.FAINT), first=["     "], rest=["     "])
     if advice.simulated < advice.sessions:

@@ -9,7 +9,7 @@ from agentsim.report.paper import Paper, Span, Style
 
 if TYPE_CHECKING:
     from agentsim.diagnose.cause_registry import Cause
-    from agentsim.diagnose.harness_settings import KnownHarness
+    from agentsim.diagnose.harness_settings import HarnessSetting, KnownHarness
 
 
 def write_cause(paper: Paper, cause: Cause, only: KnownHarness | None = None) -> None:
@@ -42,11 +42,21 @@ def _settings(paper: Paper, cause: Cause, only: KnownHarness | None) -> None:
             since = f" Since {setting.since}." if setting.since else ""
             source = (f" [{setting.source}]", Style.FAINT)
             paper.paragraph(name, f": {setting.words}{since}", source, first=["  "], rest=["    "])
+            if only is not None:
+                write_diff(paper, setting, "    ")
     if cause.placeless:
         paper.line()
         paper.line(("How to record what is sent", Style.NAME))
         for harness in shown:
             paper.paragraph((harness.title, Style.STRONG), f": {harness.record}", first=["  "], rest=["    "])
+
+
+def write_diff(paper: Paper, setting: HarnessSetting, indent: str) -> None:
+    """Write the change that a setting is: the file, and the line to add."""
+    from agentsim.diagnose.setting_diff import diff_of
+
+    for number, line in enumerate(diff_of(setting)):
+        paper.paragraph((line, Style.GOOD if number else Style.FAINT), first=[indent], rest=[f"{indent}  "])
 
 
 def write_causes(paper: Paper, causes: Iterable[Cause]) -> None:

@@ -46,6 +46,9 @@ MISS_COLUMNS = (
 )
 
 
+_MOST_NAMED, _SHORT_ID = 5, 8
+"""Sessions that are named in a sentence, and how much of their ids."""
+
 _MOST_FILES = 3
 """Files that a command names; a session in more of them is shown by one of them and a line."""
 
@@ -160,21 +163,28 @@ def _formats(paper: Paper, summary: Summary) -> None:
     write_table(paper, FORMAT_COLUMNS, rows, indent=2)
 
 
-def _half(paper: Paper, summary: Summary) -> None:
-    """In how few sessions half of the loss lies."""
+def half_of_the_loss(summary: Summary) -> str | None:
+    """In how few sessions half of the loss lies, and which these are; ``None`` where there are too few of them."""
     lost = [line.lost_cost or 0 for line in summary.by_loss]
     total = sum(lost)
     if not total or len(lost) < 3:
-        return
+        return None
     count = part = 0
     while part * 2 < total:
         part += lost[count]
         count += 1
-    paper.line()
-    paper.paragraph(
-        f"Half of the loss lies in {figures.plural(count, 'session')} of {len(lost):,}: "
-        f"{figures.money(part)} of {figures.money(total)}."
+    named = ", ".join(line.session[:_SHORT_ID] for line in summary.by_loss[:count]) if count <= _MOST_NAMED else ""
+    return (
+        f"Half of the loss lies in {figures.plural(count, 'session')} of {len(lost):,}"
+        f"{f' ({named})' if named else ''}: {figures.money(part)} of {figures.money(total)}."
     )
+
+
+def _half(paper: Paper, summary: Summary) -> None:
+    text = half_of_the_loss(summary)
+    if text is not None:
+        paper.line()
+        paper.paragraph(text)
 
 
 def _worst_sessions(paper: Paper, lines: Sequence[SessionLine], content: bool) -> None:

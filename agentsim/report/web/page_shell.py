@@ -30,6 +30,8 @@ summary{cursor:pointer;color:var(--accent);padding:6px 0}footer{margin-top:48px;
 details p,details ul{margin:6px 0 6px 14px}ol{padding-left:22px}ol li{margin:0 0 14px}
 code{font:13px ui-monospace,monospace;background:var(--card);border:1px solid var(--rule);border-radius:5px
 ;padding:1px 5px;overflow-wrap:anywhere}
+pre{font:13px/1.5 ui-monospace,monospace;background:var(--card);border:1px solid var(--rule);border-radius:8px
+;padding:8px 12px;margin:8px 0;white-space:pre-wrap;overflow-wrap:anywhere}ins{color:var(--accent);text-decoration:none}
 @media print{:root{--ink:#000;--faint:#444;--paper:#fff;--card:#fff;--rule:#bbb}
 body{font-size:11pt}main{max-width:none;padding:0}
 figure,.tile,tr,li{break-inside:avoid}h2{break-after:avoid}details:not([open])>*:not(summary){display:block}

@@ -6,20 +6,26 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agentsim.diagnose.cause_registry import CAUSES
-from agentsim.diagnose.harness_settings import known_harness, settings_for
+from agentsim.diagnose.harness_settings import HarnessSetting, known_harness, settings_for
+from agentsim.diagnose.setting_diff import diff_of
 from agentsim.report import figures
 from agentsim.report.screen.advice_page import proof, saved
+from agentsim.report.screen.findings_page import words_of_kind
+from agentsim.report.screen.summary_page import half_of_the_loss, proof_of_miss
 from agentsim.report.web.charts import Bar, bars, columns, safe
 from agentsim.report.web.page_shell import shell, table, tiles
 from agentsim.report.web.weeks import MOST_DAYS, every_day
 from agentsim.traces.session_names import look_up
 
 if TYPE_CHECKING:
+    from agentsim.diagnose.loss_leads import Lead
     from agentsim.fleet.summary import Summary
     from agentsim.fleet.summary.grouped import GroupedSummary
+    from agentsim.fleet.summary.repeated_losses import LossLeads
     from agentsim.fleet.summary.worth_setting import SettingAdvice
 
 _MOST_BARS = 12
+_MOST_KINDS = 10
 _NOTE = "Sums of money are list prices. Days are in UTC; each request stands on the day it was answered."
 
 
@@ -31,14 +37,17 @@ def page(
     paths: Sequence[str],
     *,
     content: bool = False,
+    leads: LossLeads | None = None,
 ) -> str:
-    """The whole page. ``days`` is the same by day; words of conversations stand in it only with ``content``."""
+    """The whole page. ``days`` is the same by day, ``leads`` what stands in front of losses; words of conversations
+    stand in it only with ``content``."""
     body = [
         f"<h1>{safe(title)}</h1>",
         _lead(summary),
         _tiles(summary),
         _advice(advice, paths),
         _causes(summary),
+        _kinds(summary, leads),
         _time(days),
         _sessions(summary, content),
         _misses(summary),
@@ -82,10 +91,36 @@ def _advice(advice: SettingAdvice, paths: Sequence[str]) -> str:
         known = known_harness(line.harness)
         name = known.title if known is not None else line.harness
         items.append(
-            f"<li><b>{safe(name)}</b>: {safe(line.setting.words)}<br>{safe(saved(line))}<br>"
+            f"<li><b>{safe(name)}</b>: {safe(line.setting.words)}{_diff(line.setting)}{safe(saved(line))}<br>"
             f"<code>{safe(proof(line, paths))}</code></li>"
         )
-    return f"<h2>What to set</h2>\n<ol>{''.join(items)}</ol>"
+    chart = _savings(advice) if len(advice.lines) > 1 or advice.lines[0].low is not None else ""
+    return f"<h2>What to set</h2>\n<ol>{''.join(items)}</ol>{chart}"
+
+
+def _savings(advice: SettingAdvice) -> str:
+    """What each setting would have saved, with what it may be in 95 of 100 drawings."""
+    found = [
+        Bar(
+            line.setting.set,
+            line.saving / 1e12,
+            figures.money(line.saving),
+            None if line.low is None else line.low / 1e12,
+            None if line.high is None else line.high / 1e12,
+        )
+        for line in advice.lines
+    ]
+    told = "Would have saved, in dollars. The thin line reaches from the least to the most; settings do not add up."
+    return f'\n<figure>{bars(found, "Would have saved")}<figcaption class="faint">{told}</figcaption></figure>'
+
+
+def _diff(setting: HarnessSetting) -> str:
+    """The change that a setting is: the file, and the line to add."""
+    lines = diff_of(setting)
+    if not lines:
+        return ""
+    place, *added = (safe(line) for line in lines)
+    return f'<pre><span class="faint">{place}</span>' + "".join(f"\n<ins>{line}</ins>" for line in added) + "</pre>"
 
 
 def _causes(summary: Summary) -> str:
@@ -102,13 +137,34 @@ def _causes(summary: Summary) -> str:
     return f"<h2>Why caches were lost</h2>\n{chart}" + "\n".join(part for part in parts if part)
 
 
+def _kinds(summary: Summary, leads: LossLeads | None) -> str:
+    """Losses of one kind over all sessions, each with what stands in front of it."""
+    items = []
+    for number, kind in enumerate(summary.kinds_of_loss[:_MOST_KINDS]):
+        title, rest = words_of_kind(kind)
+        lead = leads.kinds[number] if leads is not None else None
+        items.append(f"<li><b>{safe(title)}</b>: {safe(rest)}{_hint(lead)}</li>")
+    placeless = leads.placeless if leads is not None else None
+    more = len(summary.kinds_of_loss) - len(items)
+    rest = f'<p class="faint">and {more:,} more</p>' if more > 0 else ""
+    common = f"<p>Losses without a place:{_hint(placeless)}</p>" if placeless is not None else ""
+    if not items and not common:
+        return ""
+    return f"<h2>Losses of one kind</h2>\n<ul>{''.join(items)}</ul>{rest}{common}"
+
+
+def _hint(lead: Lead | None) -> str:
+    """What stands in front of losses, and that it is no proof."""
+    return "" if lead is None else f' {safe(lead.sentence)} <span class="faint">A lead, no proof.</span>'
+
+
 def _explained(code: str, harnesses: Sequence[str]) -> str:
     """What a cause means and what to do about it, folded away; with the settings of the harnesses that are here."""
     cause = CAUSES.get(code)
     if cause is None:
         return ""
     settings = [
-        f"<li><b>{safe(known.title)}</b>: {safe(one.words)}</li>"
+        f"<li><b>{safe(known.title)}</b>: {safe(one.words)}{_diff(one)}</li>"
         for name in harnesses
         if (known := known_harness(name)) is not None
         for one in settings_for(name, cause=code)
@@ -178,7 +234,9 @@ def _sessions(summary: Summary, content: bool) -> str:
                 figures.money(line.lost_cost),
             ]
         )
-    return "<h2>Sessions that lost most</h2>\n" + table(
+    half = half_of_the_loss(summary)
+    words = f"<p>{safe(half)}</p>\n" if half is not None else ""
+    return f"<h2>Sessions that lost most</h2>\n{words}" + table(
         ["session", "requests", "hit rate", "cost", "misses", "lost"], rows
     )
 
@@ -192,11 +250,15 @@ def _misses(summary: Summary) -> str:
             figures.moment(miss.time),
             figures.count(miss.lost),
             figures.money(miss.lost_cost),
+            f"#{miss.row:,}" if miss.row else figures.UNKNOWN,
             f"{miss.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{miss.line}" if miss.file else figures.UNKNOWN,
         ]
         for miss in summary.worst_misses
     ]
-    return "<h2>Most expensive misses</h2>\n" + table(["cause", "when", "tokens lost", "lost", "line of the log"], rows)
+    command = proof_of_miss(summary, summary.worst_misses[0])
+    shown = f"<p><code>{safe(command)}</code> shows the first of them.</p>" if command is not None else ""
+    heads = ["cause", "when", "tokens lost", "lost", "row", "line of the log"]
+    return f"<h2>Most expensive misses</h2>\n{table(heads, rows)}{shown}"
 
 
 def _unpriced(summary: Summary) -> str:

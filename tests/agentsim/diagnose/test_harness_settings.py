@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
+
 import msgspec
 import pytest
 
@@ -18,6 +21,7 @@ from agentsim.diagnose.harness_settings import (
     settings_of,
     suspects_of,
 )
+from agentsim.diagnose.setting_diff import diff_of
 from agentsim.whatif.policies import NAMES
 
 ALL = [setting for harness in known_harnesses() for setting in settings_for(harness.name)]
@@ -97,3 +101,34 @@ def test_every_known_harness_has_a_recipe_to_record_what_it_sends(cause: str) ->
         assert "agentsim replay" in (recipe_for(verdict, harness.name) or "")
     assert recipe_for(verdict, "something-else") is None
     assert recipe_for(msgspec.structs.replace(verdict, cause="AS201"), "codex") is None
+
+
+@pytest.mark.parametrize("setting", ALL, ids=lambda one: f"{one.harness} {one.set or 'nothing'}")
+def test_a_setting_is_a_change_that_its_file_takes(setting: HarnessSetting) -> None:
+    """Lines of JSON and TOML can be read where they hold a value, and say what the words say."""
+    lines = diff_of(setting)
+    assert bool(lines) == bool(setting.set)
+    if not lines:
+        return
+    place, added = lines
+    assert place in setting.where or place in ("environment", "command line")
+    text = added.removeprefix("+ ").replace("…", "0")
+    if place.endswith(".json"):
+        assert json.loads("{" + text + "}")
+    elif place.endswith(".toml"):
+        assert tomllib.loads(text)
+    for word in setting.set.replace("=", " ").replace(".", " ").split():
+        assert word.strip('"') in added
+
+
+def test_the_line_to_add() -> None:
+    hour, *_ = settings_for("claude-code", policy="ttl-1h")
+    assert diff_of(hour) == ("~/.claude/settings.json", '+ "env": {"ENABLE_PROMPT_CACHING_1H": "1"}')
+    (main, *_) = settings_for("claude-code", cause="AS201")
+    assert diff_of(main) == ("~/.claude/settings.json", '+ "promptCacheTtl": "1h"')
+    (qwen, *_) = settings_for("qwen-code", policy="ttl-1h")
+    assert diff_of(qwen)[1] == '+ "model": {"generationConfig": {"cacheRetention": "1h"}}'
+    (codex, *_) = settings_for("codex", policy="compact-earlier")
+    assert diff_of(codex) == ("~/.codex/config.toml", "+ model_auto_compact_token_limit = …")
+    (pi, *_) = settings_for("pi", policy="ttl-1h")
+    assert diff_of(pi) == ("environment", "+ export PI_CACHE_RETENTION=long")

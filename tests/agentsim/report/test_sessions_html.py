@@ -73,3 +73,18 @@ def test_empty_weeks_and_days_stay_on_the_axis() -> None:
     assert every_week("", "2026-W05") == ["", "2026-W05"]
     assert every_day("2026-02-27", "2026-03-02") == ["2026-02-27", "2026-02-28", "2026-03-01", "2026-03-02"]
     assert every_day("2026-02-01", "2026-02-20", 7) == ["2026-02-01", "2026-02-08", "2026-02-15"]
+
+
+def test_it_has_findings_leads_rows_and_the_line_to_add(tmp_path: Path, shared_data: Path) -> None:
+    text = written(tmp_path, str(shared_data / "claude-code"))
+    for told in (
+        "Losses of one kind",
+        "losses fall on the first request after a prompt",
+        "A lead, no proof.",
+        "Half of the loss lies in 2 sessions of 14 (6b6f4218, 94fab1a1)",
+        "#212",
+        "--row 212",
+        "<ins>+ &quot;env&quot;: {&quot;ENABLE_PROMPT_CACHING_1H&quot;: &quot;1&quot;}</ins>",
+        'class="whisker"',
+    ):
+        assert told in text

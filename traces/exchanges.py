@@ -25,7 +25,7 @@ from agentsim.traces.capture_lanes import CapturedCall, LaneFinder
 from agentsim.traces.captured_usage import closing, counted_prompt, told_lifetime
 from agentsim.traces.hostile_records import Tally
 from agentsim.traces.server_words import whose_server
-from agentsim.traces.write_lifetimes import with_proved_lifetimes
+from agentsim.traces.session_assembly import Assembly, counted_apart
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,34 +95,29 @@ def sessions_of(
     """The sessions that these exchanges make up: one for each session they name, those that name none together.
 
     Each exchange is read as it comes and its body let go. ``name`` is the id of the session of those that name none.
-    ``tally`` has counted the rows and learns here where they went; it becomes that of the first session. ``seen`` holds
-    the ids of replies already counted, and grows. Without ``of_wire`` the bodies are what a program meant to send, and
-    not what went over the wire: messages, with settings that nothing tells.
+    ``tally`` has counted the rows; each session accounts for those that it took, and the first one for the rest.
+    ``seen`` holds the ids of replies already counted, and grows. Without ``of_wire`` the bodies are what a program
+    meant to send, and not what went over the wire: messages, with settings that nothing tells.
     """
-    groups: dict[str, _Builder] = {}
+    groups: dict[str, _Conversation] = {}
     readers = _Readers()
     for exchange in exchanges:
         try:
             outline = _outline(exchange)
             key = exchange.session or _session_told(exchange, outline) or name
-            builder = groups.get(key)
-            if builder is None:
-                builder = groups[key] = _Builder(key, format, tally, seen, readers)
-            builder.take(exchange, outline)
+            conversation = groups.get(key)
+            if conversation is None:
+                assembly = Assembly(key, format, Tally(tally.file))
+                assembly.files += files
+                conversation = groups[key] = _Conversation(assembly, seen, readers, of_wire)
+            conversation.take(exchange, outline)
         except BadRow as bad:
             tally.skip(exchange.source.line, bad, exchange.source.file)
-    built = [builder.build() for _, builder in sorted(groups.items(), key=lambda item: item[1].first())]
-    sessions = [session for session in built if session.requests]
-    if not sessions:
-        return []
-    first = msgspec.structs.replace(sessions[0], accounting=tally.accounting(), problems=tuple(tally.problems))
-    built = [msgspec.structs.replace(session, files=files) for session in (first, *sessions[1:])]
-    return built if of_wire else [_meant(session) for session in built]
-
-
-def _meant(session: Session) -> Session:
-    requests = tuple(msgspec.structs.replace(request, settings=()) for request in session.requests)
-    return msgspec.structs.replace(session, completeness="messages", requests=requests)
+    ordered = sorted(groups.values(), key=_Conversation.first)
+    for conversation in ordered:
+        conversation.assemble()
+    kept = counted_apart(tally, [conversation.assembly for conversation in ordered])
+    return [assembly.build("full" if of_wire else "messages") for assembly in kept]
 
 
 def _outline(exchange: Exchange) -> _Outline:
@@ -181,24 +176,19 @@ class _Readers:
         return found
 
 
-class _Builder:
-    """Builds one session from its exchanges, which may come in any order."""
+class _Conversation:
+    """The exchanges of one session, which may come in any order."""
 
-    def __init__(self, id: str, format: str, tally: Tally, seen: set[str], readers: _Readers) -> None:
-        self.id = id
-        self.format = format
-        self.tally = tally
+    def __init__(self, assembly: Assembly, seen: set[str], readers: _Readers, of_wire: bool) -> None:
+        self.assembly = assembly
         self.seen = seen
         self.readers = readers
+        self.of_wire = of_wire
         self.noted: set[tuple[str, str | None]] = set()
         self.held: dict[str, tuple[str | None, tuple[bytes, ...]]] = {}
         """Items of responses by id, each behind those of another response."""
         self.prompts: dict[bytes, Prompt] = {}
         self.calls: list[tuple[Exchange, CapturedCall]] = []
-        self.requests: list[Request] = []
-        self.events: list[Event] = []
-        self.ids: set[str] = set()
-        self.harness: str | None = None
 
     def first(self) -> tuple[bool, int, str, int]:
         """Where the session's first exchange stands among others."""
@@ -265,73 +255,59 @@ class _Builder:
             turns.append(items)
         return [item for turn in reversed(turns) for item in turn]
 
-    def build(self) -> Session:
-        """The session of what was taken."""
+    def assemble(self) -> None:
+        """Put what was taken into the session, in order of its start."""
         calls = sorted(self.calls, key=lambda item: _by_start(item[0]))
         lanes = LaneFinder(call for _, call in calls)
         for exchange, call in calls:
             self._add(exchange, call, lanes)
-        requests, said = with_proved_lifetimes(self.requests)
-        for word in said:
-            self.tally.tell(0, word, note=True)
-        return Session(
-            id=self.id,
-            format=self.format,
-            completeness="full",
-            lanes=lanes.lanes(),
-            requests=requests,
-            events=tuple(self.events),
-            harness=self.harness,
-        )
 
     def _add(self, exchange: Exchange, call: CapturedCall, lanes: LaneFinder) -> None:
-        reply = exchange.reply
+        reply, tally = exchange.reply, self.assembly.tally
         if reply is None or _failed(exchange):
-            self.tally.not_billable += 1
-            lane = lanes.continued(call)
-            if lane is not None:
+            tally.not_billable += 1
+            continued = lanes.continued(call)
+            if continued is not None:
                 detail = None if exchange.status is None else f"HTTP {exchange.status}"
                 kind: EventKind = "api_error" if _failed(exchange) else "interrupted"
-                self.events.append(Event(kind=kind, time=exchange.start, lane=lane.id, detail=detail))
+                self.assembly.note(kind, exchange.start, lane=continued.id, detail=detail)
             return
         if reply.id is not None and reply.id in self.seen:
-            self.tally.duplicate += 1
+            tally.duplicate += 1
             return
         if reply.id is not None:
             self.seen.add(reply.id)
         elif not _named(exchange) and self._is_copy(exchange, reply):
-            self.tally.duplicate += 1
+            tally.duplicate += 1
             return
-        self.tally.used += 1
-        id = self._unique(exchange.request_id or reply.id or f"#{len(self.requests) + 1}")
         place = lanes.place(call)
-        if place.after_compaction:
-            self.events.append(Event(kind="compaction", time=exchange.start, lane=place.lane_state.lane.id, before=id))
-        self.harness = self.harness or exchange.harness
+        lane = place.lane_state.lane
+        self.assembly.lane(lane.id, title=lane.title, purpose=lane.purpose, parent=lane.parent)
+        self.assembly.harness = self.assembly.harness or exchange.harness
         usage = told_lifetime(exchange.api, reply.usage, call)
         prompt = counted_prompt(call.prompt, usage, place.before, behind=closing(exchange.api, usage, call.prompt))
-        place.lane_state.remember(id, call, prompt, place.purpose)
+        host = reply.host or host_named(exchange.host) or host_of_address(exchange.address)
         request = Request(
-            id=id,
-            lane=place.lane_state.lane.id,
+            id=exchange.request_id or reply.id or f"#{len(self.assembly.requests) + 1}",
+            lane=lane.id,
             model=call.model,
             start=exchange.start,
             provider=exchange.provider or UNKNOWN,
-            parent=place.parent,
             purpose=place.purpose,
             first_token=exchange.first_token,
             end=exchange.end,
             prompt=prompt,
-            settings=call.settings,
+            settings=call.settings if self.of_wire else (),
             usage=usage,
             harness_version=exchange.harness_version,
             account=exchange.account,
             logged_cost=reply.logged_cost,
             source=exchange.source,
         )
-        request = with_reply(request, reply)
-        host = reply.host or host_named(exchange.host) or host_of_address(exchange.address)
-        self.requests.append(msgspec.structs.replace(request, host=host))
+        request = msgspec.structs.replace(with_reply(request, reply), host=host)
+        replaced = [Event(kind="compaction", time=exchange.start, lane=lane.id)] if place.after_compaction else ()
+        kept = self.assembly.add(request, parent=place.parent, events=replaced)
+        place.lane_state.remember(kept.id, call, prompt, place.purpose)
         self._say_whose(exchange, host, call.model)
 
     def _say_whose(self, exchange: Exchange, host: str | None, model: str) -> None:
@@ -342,7 +318,9 @@ class _Builder:
         self.noted.add((provider, host))
         words = whose_server(exchange.api, provider, exchange.address, model)
         if words is not None:
-            self.tally.tell(exchange.source.line, BadRow("other server", words), exchange.source.file, note=True)
+            self.assembly.tally.tell(
+                exchange.source.line, BadRow("other server", words), exchange.source.file, note=True
+            )
 
     def _is_copy(self, exchange: Exchange, reply: MessagesReply) -> bool:
         """Whether a call without an id is one that was counted: the same body, counters and time. Where the capture has
@@ -352,18 +330,11 @@ class _Builder:
         self.seen.add(key)
         if again and exchange.start is None and exchange.end is None:
             words = "the same body and counters as an earlier row, and neither has an id or a time"
-            self.tally.tell(exchange.source.line, BadRow("perhaps a copy", words), exchange.source.file, note=True)
+            self.assembly.tally.tell(
+                exchange.source.line, BadRow("perhaps a copy", words), exchange.source.file, note=True
+            )
             return False
         return again
-
-    def _unique(self, id: str) -> str:
-        """An id that no other request of the session has: attempts of one request may share one."""
-        unique, number = id, 1
-        while unique in self.ids:
-            number += 1
-            unique = f"{id}/{number}"
-        self.ids.add(unique)
-        return unique
 
 
 def _named(exchange: Exchange) -> bool:

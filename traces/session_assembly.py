@@ -41,6 +41,9 @@ class Assembly:
         self.last: dict[str, Request] = {}
         self.states_lifetimes = False
         """Whether the log says of all that was written for how long; else reads may prove it."""
+        self.states_links = False
+        """Whether each request names itself what it grew from, in whatever lane, and the log has its own events of
+        changes of model, effort and harness; else they are found here."""
         self._by_id: dict[str, Request] = {}
         self._lanes: dict[str, Lane] = {}
         self._events: list[Event] = []
@@ -71,6 +74,10 @@ class Assembly:
         """Something that happened before the next request of a lane."""
         self._waiting.setdefault(lane, []).append(Event(kind=kind, time=time, lane=lane, detail=detail))
 
+    def keep(self, event: Event) -> None:
+        """An event that knows by itself which request it came before."""
+        self._events.append(event)
+
     def add(self, request: Request, *, parent: str | None = "", events: Iterable[Event] = ()) -> Request:
         """Take a request in; it comes back as it is kept.
 
@@ -85,10 +92,13 @@ class Assembly:
         id = self._unique(request.id)
         purpose = self._lanes[request.lane].purpose if request.purpose == "main" else request.purpose
         above = None if before is None or before.lane != request.lane else before.id
+        if self.states_links:
+            above = request.parent
         kept = (request.id, request.purpose, request.parent, request.start)
         if kept != (id, purpose, above, start):  # one that is kept as it came stays the same object
             request = msgspec.structs.replace(request, id=id, purpose=purpose, parent=above, start=start)
-        waiting = [*self._waiting.pop(request.lane, ()), *events, *changes_between(before, request)]
+        changes = () if self.states_links else changes_between(before, request)
+        waiting = [*self._waiting.pop(request.lane, ()), *events, *changes]
         self._events += [msgspec.structs.replace(event, before=request.id) for event in waiting]
         self.requests.append(request)
         self.last[request.lane] = request
@@ -139,6 +149,24 @@ class Assembly:
             number += 1
             unique = f"{id}/{number}"
         return unique
+
+
+def counted_apart(tally: Tally, assemblies: Iterable[Assembly]) -> list[Assembly]:
+    """Those of one file's assemblies that have requests. ``tally`` has counted the rows of the file: what a session
+    took in is counted there, and the rest in the first."""
+    kept = []
+    for assembly in assemblies:
+        own = assembly.tally
+        own.rows = own.used + own.duplicate + own.not_billable
+        tally.rows -= own.rows
+        if assembly.requests:
+            kept.append(assembly)
+        else:
+            tally.begin_with(own)
+    if kept:
+        tally.begin_with(kept[0].tally)
+        kept[0].tally = tally
+    return kept
 
 
 def changes_between(before: Request | None, after: Request) -> list[Event]:

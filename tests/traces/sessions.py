@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from typing import get_args
 
+import msgspec
 from hypothesis import strategies as st
 
 from agentsim.core.prompt import Block, Breakpoint, CountOrigin, Prompt, Section, Shape
@@ -13,15 +14,15 @@ from agentsim.core.session import (
     Completeness,
     Event,
     EventKind,
-    Lane,
     Problem,
     ProviderDiagnosis,
     Purpose,
     Request,
-    Session,
     Source,
     Usage,
 )
+from agentsim.traces.hostile_records import Tally
+from agentsim.traces.session_assembly import Assembly
 
 words = st.text(max_size=12)
 ids = st.text(string.ascii_letters + string.digits + "~-_é\n", min_size=1, max_size=8)
@@ -80,12 +81,12 @@ def prompts(draw, earlier):
 
 @st.composite
 def sessions(draw):
-    """Any session that keeps the rules: lanes are declared, ids of requests are unique."""
+    """Any session that keeps the rules, as what puts sessions together keeps them: ids of requests are unique."""
+    assembly = Assembly(draw(ids), draw(words), Tally("drawn"))
+    assembly.states_lifetimes = assembly.states_links = True
     lane_ids = draw(st.lists(ids, min_size=1, max_size=3, unique=True))
-    lanes = tuple(
-        Lane(id=lane, title=draw(words), purpose=draw(one_of(Purpose)), parent=draw(st.none() | ids))
-        for lane in lane_ids
-    )
+    for lane in lane_ids:
+        assembly.lane(lane, title=draw(words), purpose=draw(one_of(Purpose)), parent=draw(st.none() | ids))
     request_ids = draw(st.lists(ids, max_size=6, unique=True))
     requests: list[Request] = []
     for request_id in request_ids:
@@ -131,21 +132,17 @@ def sessions(draw):
         before=st.none() | st.sampled_from(request_ids or ["none"]),
         detail=st.none() | words,
     )
-    return Session(
-        id=draw(ids),
-        format=draw(words),
-        completeness=draw(one_of(Completeness)),
-        lanes=lanes,
-        requests=tuple(requests),
-        events=draw(st.lists(events, max_size=3).map(tuple)),
-        files=draw(st.lists(words, max_size=2).map(tuple)),
-        harness=draw(st.none() | words),
-        title=draw(st.none() | words),
-        accounting=Accounting(rows=9, used=4, duplicate=2, not_billable=1, skipped=(("bad counter", 2),)),
-        problems=draw(
-            st.lists(st.builds(Problem, file=words, line=counts, reason=words, remedy=words), max_size=2).map(tuple)
-        ),
-    )
+    for request in requests:
+        assembly.add(request)
+    for event in draw(st.lists(events, max_size=3)):
+        assembly.keep(event)
+    assembly.files += draw(st.lists(words, max_size=2))
+    assembly.harness = draw(st.none() | words)
+    assembly.title = draw(st.none() | words)
+    problem = st.builds(Problem, file=words, line=counts, reason=words, remedy=words)
+    assembly.tally.problems = draw(st.lists(problem, max_size=2))
+    accounting = Accounting(rows=9, used=4, duplicate=2, not_billable=1, skipped=(("bad counter", 2),))
+    return msgspec.structs.replace(assembly.build(draw(one_of(Completeness))), accounting=accounting)
 
 
 def text_block(text, section="messages", **fields):

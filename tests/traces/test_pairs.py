@@ -175,3 +175,37 @@ def test_chat_completions_with_markers_are_read_as_written(tmp_path):
     ]  # fmt: skip
     assert [marker.ttl for marker in first.prompt.breakpoints] == [300]
     assert first.prompt[0].digest == second.prompt[0].digest
+
+
+def test_each_session_accounts_for_its_own_rows_and_the_first_for_those_of_none(tmp_path):
+    def row(session, n, **more):
+        answered = response(f"{session}-{n}", usage())
+        return {
+            "request": ASKED,
+            "response": answered,
+            "session": session,
+            "start": START + n,
+            "end": START + n,
+            **more,
+        }
+
+    failed = row("two", 4, response={"status": 529, "body": {"error": {}}})
+    one, two = read_all(tmp_path, row("one", 1), row("two", 2), row("two", 3), failed, row("two", 5), row("two", 5), {})
+    told = [session.accounting for session in (one, two)]
+    assert all(accounting.adds_up for accounting in told)
+    assert [(one.rows, one.used, one.duplicate, one.not_billable) for one in told] == [(2, 1, 0, 0), (5, 3, 1, 1)]
+    assert one.problems
+    assert not two.problems
+    (error,) = two.events
+    assert (error.kind, error.before) == ("api_error", "two-5"), "an error belongs to the request that comes after it"
+
+
+def test_a_capture_tells_another_model_as_a_log_does(tmp_path):
+    models = ("claude-opus-5", "claude-haiku-4-5")
+    rows = [
+        {"request": {**asked, "model": model}, "response": response(model, usage(), model=model)}
+        for asked, model in zip(conversation(2), models, strict=True)
+    ]
+    (session,) = read_all(tmp_path, *rows)
+    (change,) = session.events
+    assert (change.kind, change.before) == ("model_change", "claude-haiku-4-5")

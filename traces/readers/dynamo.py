@@ -21,7 +21,7 @@ from agentsim.traces.block_prompts import BlockPrompts
 from agentsim.traces.block_rows import BlockTrace, ServingRow, checked
 from agentsim.traces.export_rows import add_in_order
 from agentsim.traces.hostile_records import Tally, rows_of, tell_or_raise
-from agentsim.traces.session_assembly import MAIN, Assembly, refuse_empty, stem
+from agentsim.traces.session_assembly import MAIN, Assembly, counted_apart, refuse_empty, stem
 
 NAME = "dynamo"
 DESCRIPTION = "NVIDIA Dynamo agent traces (requests as the engine measured them; from descriptions)"
@@ -151,7 +151,7 @@ def _sessions(path: str, seen: set[str]) -> list[Session]:
             continue
         seen.update(() if measured.request_id is None else (measured.request_id,))
         if session not in found:
-            assembly = Assembly(session, NAME, Tally(path) if found else tally)
+            assembly = Assembly(session, NAME, Tally(path))
             assembly.files.append(path)
             found[session] = (assembly, [])
         assembly, requests = found[session]
@@ -162,11 +162,7 @@ def _sessions(path: str, seen: set[str]) -> list[Session]:
         return [Assembly(stem(path), NAME, tally).build("usage")]
     for assembly, requests in found.values():
         add_in_order(assembly, requests)
-        if assembly.tally is not tally:
-            # A row belongs to one session: its own; all that belong to none are told in the first.
-            assembly.tally.rows = assembly.tally.used
-            tally.rows -= assembly.tally.used
-    return [_built(assembly) for assembly, _ in found.values()]
+    return [_built(assembly) for assembly in counted_apart(tally, [assembly for assembly, _ in found.values()])]
 
 
 def _built(assembly: Assembly) -> Session:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentsim.core.prompt import Block, Breakpoint, Prompt
-from agentsim.core.session import Accounting, Event, Lane, Problem, ProviderDiagnosis, Request, Session, Source, Usage
+from agentsim.core.session import Accounting, Event, Problem, ProviderDiagnosis, Request, Session, Source, Usage
 from agentsim.core.strict_decoding import BadRow, decode
 from agentsim.traces.hostile_records import RawRow, Tally, TraceError, rows_of, tell_or_raise
 from agentsim.traces.readers.agentsim1.trace_wire import (
@@ -23,6 +23,7 @@ from agentsim.traces.readers.agentsim1.trace_wire import (
     UsageRow,
     nanoseconds,
 )
+from agentsim.traces.session_assembly import Assembly
 
 _SECTIONS = {"tools": 0, "system": 1, "messages": 2}
 _NO_DIAGNOSIS = ProviderDiagnosis()
@@ -105,34 +106,37 @@ class _Session:
     def __init__(self, path: str, line: int, header: SessionRow) -> None:
         self.header = header
         self.line = line
-        self.tally = Tally(path)
-        self.tally.rows = self.tally.used = 1
+        self.assembly = Assembly(header.id, header.source_format, Tally(path))
+        self.assembly.states_lifetimes = self.assembly.states_links = True
+        self.assembly.files += header.files
+        self.assembly.harness = header.harness
+        self.assembly.title = header.title
+        self.tally = self.assembly.tally
+        self.tally.rows = self.tally.not_billable = 1
         self.of_log = _accounting_of(header)
         if self.of_log is not None and not self.of_log.adds_up:
             self.of_log = None
             self.tally.tell(line, BadRow("bad accounting", "the header's accounting does not add up"), note=True)
         self.requests: list[Request] = []
-        self.events: list[Event] = []
         self.prompts: dict[str, Prompt | None] = {}
-        self.lanes: dict[str, Lane] = {}
         for lane in header.lanes:
-            self.lanes.setdefault(lane.id, Lane(id=lane.id, title=lane.title, purpose=lane.purpose, parent=lane.parent))
+            self.assembly.lane(lane.id, title=lane.title, purpose=lane.purpose, parent=lane.parent)
 
     def take(self, line: int, row: RequestRow | EventRow) -> None:
         """Add a request or an event; a row that does not fit is counted as skipped."""
         self.tally.rows += 1
         try:
             if isinstance(row, EventRow):
-                self._take_event(row)
+                time = nanoseconds(row.time)
+                event = Event(kind=row.kind, time=time, lane=row.lane, before=row.before, detail=row.detail)
+                self.assembly.keep(event)
+                self.tally.not_billable += 1
             elif row.id in self.prompts:
                 self.tally.duplicate += 1
-                return
             else:
                 self._take_request(line, row)
         except BadRow as bad:
             self.tally.skip(line, bad)
-        else:
-            self.tally.used += 1
 
     def finished(self) -> Session:
         """The session as read."""
@@ -140,45 +144,26 @@ class _Session:
         missing = (header.requests or 0) - len(self.requests) - sum(self.tally.skipped.values())
         if missing > 0:
             self.tally.tell(self.line, BadRow("cut short", f"{missing:,} of {header.requests:,} requests are missing"))
-        before = tuple(
+        self.tally.problems[:0] = [
             Problem(file=one.file, line=one.line, reason=one.reason, remedy=one.remedy, note=one.note)
             for one in header.problems
-        )
-        return Session(
-            id=header.id,
-            format=header.source_format,
-            completeness=header.completeness,
-            lanes=tuple(self.lanes.values()),
-            requests=_parents_first(self.requests),
-            events=tuple(self.events),
-            files=header.files,
-            harness=header.harness,
-            title=header.title,
-            accounting=self._accounting(),
-            problems=(*before, *self.tally.problems),
-        )
+        ]
+        of_log = None if self.of_log is None else self._less_what_is_lost(self.of_log)
+        for request in _parents_first(self.requests):
+            self.assembly.add(request)
+        session = self.assembly.build(header.completeness)
+        return session if of_log is None else msgspec.structs.replace(session, accounting=of_log)
 
-    def _accounting(self) -> Accounting:
-        """That of the log the trace was made from, less what of it cannot be read here any more; without one, that of
-        the trace, in which the header and events carry no bill."""
-        own, log = self.tally.accounting(), self.of_log
-        counted = sum(request.counted for request in self.requests)
-        if log is None:
-            copies = len(self.requests) - counted
-            return msgspec.structs.replace(
-                own,
-                used=counted,
-                duplicate=own.duplicate + copies,
-                not_billable=own.not_billable + own.used - len(self.requests),
-            )
+    def _less_what_is_lost(self, log: Accounting) -> Accounting:
+        """The accounting of the log that the trace was made from, less what of it cannot be read here any more."""
         skipped = dict(log.skipped)
-        for reason, count in own.skipped:
+        for reason, count in self.tally.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + count
         lost = min(log.used, max(0, (self.header.requests or 0) - len(self.requests)))
-        gone = lost - sum(count for _, count in own.skipped)
+        gone = lost - sum(self.tally.skipped.values())
         if gone > 0:
             skipped["cut short"] = skipped.get("cut short", 0) + gone
-        duplicate, used = log.duplicate + own.duplicate, log.used - lost
+        duplicate, used = log.duplicate + self.tally.duplicate, log.used - lost
         return Accounting(
             rows=used + duplicate + log.not_billable + sum(skipped.values()),
             used=used,
@@ -186,11 +171,6 @@ class _Session:
             not_billable=log.not_billable,
             skipped=tuple(sorted(skipped.items())),
         )
-
-    def _take_event(self, row: EventRow) -> None:
-        self._know(row.lane)
-        time = nanoseconds(row.time)
-        self.events.append(Event(kind=row.kind, time=time, lane=row.lane, before=row.before, detail=row.detail))
 
     def _take_request(self, line: int, row: RequestRow) -> None:
         prompt = None
@@ -235,13 +215,8 @@ class _Session:
             counted=row.counted,
             source=None if row.source is None else Source(row.source.file, row.source.line),
         )
-        self._know(row.lane)
         self.prompts[row.id] = prompt
         self.requests.append(request)
-
-    def _know(self, lane: str) -> None:
-        if lane not in self.lanes:
-            self.lanes[lane] = Lane(id=lane, title=lane)
 
     def _base(self, row: PromptRow) -> Prompt | None:
         return Prompt.of(()) if row.grew_from is None else self.prompts.get(row.grew_from)

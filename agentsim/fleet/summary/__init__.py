@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from agentsim.core.garbage_collection import without_collection
 from agentsim.core.session import Accounting, Problem
@@ -13,11 +16,22 @@ from agentsim.diagnose.diagnosis_totals import Loss, known_loss
 from agentsim.fleet.summary.conversation_report import report_on
 from agentsim.fleet.summary.log_sorting import sort_out
 from agentsim.fleet.summary.repeated_losses import kinds_of_losses, placeless_losses
-from agentsim.fleet.summary.summary_shape import FormatLine, MissLine, SessionLine, Summary, UnitReport, known_cost
+from agentsim.fleet.summary.summary_shape import (
+    FormatLine,
+    MissLine,
+    SessionLine,
+    SharedHead,
+    Summary,
+    UnitReport,
+    known_cost,
+)
 from agentsim.fleet.summary.summary_workers import Progress, run
 from agentsim.rules.prices import default_book
 from agentsim.traces.readers.claude_code.claude_files import LogFile, conversations
 from agentsim.traces.time_stamps import nanoseconds
+
+if TYPE_CHECKING:
+    from agentsim.fleet.summary.heads_of_sessions import Beginning
 
 __all__ = ["FormatLine", "MissLine", "SessionLine", "Summary", "summarise"]
 
@@ -67,12 +81,17 @@ def _summarise(
         else:
             reports.append(result)
     copies, linked = _count_once(reports, {group[0].path: group for group in groups})
+    heads: tuple[SharedHead, ...] = ()
     if others:
+        from agentsim.fleet.summary.heads_of_sessions import shared_heads
         from agentsim.fleet.summary.other_formats import reports_on
 
-        reports += reports_on(others, problems)
+        begun: list[Beginning] = []
+        reports += reports_on(others, problems, begun)
+        heads = shared_heads(begun)
     count = len(files) + sum(len(group) for group in others.values())
-    return _add_up(reports, copies, problems, count, worst, linked)
+    summary = _add_up(reports, copies, problems, count, worst, linked)
+    return msgspec.structs.replace(summary, shared_heads=heads) if heads else summary
 
 
 def _count_once(reports: list[UnitReport], groups: dict[str, tuple[LogFile, ...]]) -> tuple[int, frozenset[str]]:

@@ -10,17 +10,23 @@ from agentsim.core.dates import has_date
 from agentsim.core.session import Problem, Session
 from agentsim.diagnose import Diagnosis, diagnose
 from agentsim.diagnose.loss_findings import kinds_of
+from agentsim.fleet.summary.heads_of_sessions import Beginning, beginnings
 from agentsim.fleet.summary.summary_shape import UnitLoss, UnitReport
 from agentsim.traces.format_registry import in_order
 from agentsim.traces.hostile_records import ReadProblems
 
 
-def reports_on(groups: Mapping[str, Sequence[str]], problems: list[Problem]) -> Iterator[UnitReport]:
-    """A report on each session in these files, which are grouped by the module of their format."""
+def reports_on(
+    groups: Mapping[str, Sequence[str]], problems: list[Problem], begun: list[Beginning]
+) -> Iterator[UnitReport]:
+    """A report on each session in these files, which are grouped by the module of their format. How conversations
+    began is put into ``begun``."""
     for format in in_order(groups):
         told = ReadProblems()
         for session in format.reader.read_sessions(groups[format.module], told):
-            yield report_of(diagnose(session))
+            diagnosis = diagnose(session)
+            begun += beginnings(diagnosis)
+            yield report_of(diagnosis)
         problems += told
 
 

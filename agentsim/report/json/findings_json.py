@@ -54,6 +54,16 @@ def kinds_document(summary: Summary, leads: LossLeads | None) -> dict[str, Any]:
             for kind, lead in zip(summary.kinds_of_loss, found, strict=True)
         ],
         "lead": lead_document(leads.placeless if leads is not None else None),
+        "shared_heads": [
+            {
+                "cause": head.cause,
+                "place": head.place,
+                "conversations": head.conversations,
+                "tokens": head.tokens,
+                "cost": exact(head.cost, DOLLAR_DIGITS),
+            }
+            for head in summary.shared_heads
+        ],
         "looked_at": leads.sessions if leads is not None else 0,
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agentsim.report import figures
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from agentsim.diagnose.loss_leads import Lead
     from agentsim.fleet.summary import Summary
     from agentsim.fleet.summary.repeated_losses import LossLeads
-    from agentsim.fleet.summary.summary_shape import KindOfLoss
+    from agentsim.fleet.summary.summary_shape import KindOfLoss, SharedHead
 
 MOST_SHOWN = 6
 
@@ -57,6 +58,29 @@ def write_kinds(paper: Paper, summary: Summary, leads: LossLeads | None, top: in
         of = figures.plural(summary.sessions, "session")
         text = f"What stands in front of losses was looked at in {leads.sessions:,} of {of}: those that lost most."
         paper.paragraph((text, Style.FAINT), first=["  "], rest=["  "])
+
+
+def write_heads(paper: Paper, heads: Sequence[SharedHead]) -> None:
+    """Write the heads that conversations would share, were it not for text that changes by itself."""
+    if not heads:
+        return
+    paper.line()
+    paper.line(("Heads that conversations could share", Style.STRONG))
+    for head in heads[:MOST_SHOWN]:
+        title, rest = words_of_head(head)
+        paper.paragraph((title, Style.STRONG), f": {rest}", first=["  "], rest=["    "])
+    text = "They are in no sum of losses: each is the first request of its session."
+    paper.paragraph((text, Style.FAINT), first=["  "], rest=["  "])
+
+
+def words_of_head(head: SharedHead) -> tuple[str, str]:
+    """A head in words: what differs where, and what sending it again cost."""
+    cost = "" if head.cost is None else f", {figures.money(head.cost)} more than reading them"
+    count = figures.plural(head.conversations, "conversation")
+    return (
+        f"{count}: {head.cause} {cause_title(head.cause)}, in {head.place}",
+        f"{figures.plural(head.tokens, 'token')} sent again while an earlier session's lay in the cache{cost}",
+    )
 
 
 def words_of_kind(kind: KindOfLoss) -> tuple[str, str]:

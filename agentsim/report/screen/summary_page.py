@@ -10,7 +10,7 @@ from agentsim.report import figures
 from agentsim.report.losses import write_losses
 from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.screen.advice_page import write_advice
-from agentsim.report.screen.findings_page import write_kinds
+from agentsim.report.screen.findings_page import write_heads, write_kinds
 from agentsim.report.table import TableColumn, write_table
 from agentsim.traces.session_names import look_up
 
@@ -78,6 +78,7 @@ def write_summary(
     _formats(paper, summary)
     write_losses(paper, summary.losses, summary.cost or 0)
     write_kinds(paper, summary, leads)
+    write_heads(paper, summary.shared_heads)
     _half(paper, summary)
     _worst_sessions(paper, [line for line in summary.worst_sessions if line.lost_cost or line.misses], content)
     _worst_misses(paper, summary)

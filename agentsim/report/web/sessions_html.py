@@ -10,7 +10,7 @@ from agentsim.diagnose.harness_settings import HarnessSetting, known_harness, se
 from agentsim.diagnose.setting_diff import diff_of
 from agentsim.report import figures
 from agentsim.report.screen.advice_page import proof, saved
-from agentsim.report.screen.findings_page import words_of_kind
+from agentsim.report.screen.findings_page import words_of_head, words_of_kind
 from agentsim.report.screen.summary_page import half_of_the_loss, proof_of_miss
 from agentsim.report.web.charts import Bar, bars, columns, safe
 from agentsim.report.web.page_shell import shell, table, tiles
@@ -148,6 +148,9 @@ def _kinds(summary: Summary, leads: LossLeads | None) -> str:
     more = len(summary.kinds_of_loss) - len(items)
     rest = f'<p class="faint">and {more:,} more</p>' if more > 0 else ""
     common = f"<p>Losses without a place:{_hint(placeless)}</p>" if placeless is not None else ""
+    for head in summary.shared_heads:
+        title, told = words_of_head(head)
+        items.append(f"<li><b>{safe(title)}</b>: {safe(told)}. In no sum of losses.</li>")
     if not items and not common:
         return ""
     return f"<h2>Losses of one kind</h2>\n<ul>{''.join(items)}</ul>{rest}{common}"

@@ -13,8 +13,6 @@ from collections import OrderedDict
 from time import monotonic
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from agentsim.core.session import Event, Purpose, Request, Session
 from agentsim.traces.readers.agentsim1.trace_appending import Appender, Blinding, Filter
 
@@ -99,8 +97,6 @@ class TraceFile:
                     appender.finish(ended(id), file)
                 file.flush()
                 os.fsync(file.fileno())
-            if not all(appender.in_order for appender in self._appenders.values()):
-                _sort(whole)
             os.replace(whole, self.path)
         except BaseException:
             os.unlink(whole)
@@ -156,14 +152,3 @@ def _taken(path: str, overwrite: bool) -> int:
         os.close(descriptor)
         raise TraceTaken(error.errno, "another program writes this trace") from None
     return descriptor
-
-
-def _sort(path: str) -> None:
-    """Put the requests of each session in the order of their starts: they were written in that of their ends."""
-    from agentsim.traces.readers.agentsim1 import read_sessions, write
-
-    sessions = []
-    for session in read_sessions([path]):
-        requests = sorted(session.requests, key=lambda request: request.start or 0)
-        sessions.append(msgspec.structs.replace(session, requests=tuple(requests)))
-    write(sessions, path)

@@ -54,7 +54,6 @@ class Appender:
         redact: Filter | None = None,
     ) -> None:
         self.path = path
-        self.in_order = True
         self.requests = 0
         self._blinder = None if blinding is None else blinding.blinder
         self._text = text and blinding is None
@@ -62,7 +61,6 @@ class Appender:
         self._encode = msgspec.json.Encoder(order="deterministic").encode
         self._growth = PromptDifferences()
         self._blind_prompts: dict[str, Prompt] = {}
-        self._last = 0
         self._rows = 0
         self._moves: list[LaneMove] = []
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
@@ -72,9 +70,6 @@ class Appender:
 
     def request(self, request: Request) -> None:
         """Append a request."""
-        start = request.start or 0
-        self.in_order = self.in_order and start >= self._last
-        self._last = max(start, self._last)
         origin = self._growth.follow(request)
         if self._blinder is not None:
             request = self._blinder._request(request, self._blinded(request, origin))

@@ -23,7 +23,8 @@ Kind = Literal[
 
 Evidence = Literal["provider", "harness", "proved", "implied", "likely", "unexplained"]
 """What a verdict rests on: the provider said so; the harness did, which compares requests too; bodies prove it; the
-rows imply it; they point to it, and the other causes that it names stay possible; nothing does."""
+rows imply it and leave no other cause; they show it or point to it, and the other causes that it names stay possible;
+nothing does."""
 
 Change = Literal[
     "inserted", "removed", "reordered", "edited", "truncated", "cleared", "volatile", "key_order", "whitespace", "shape"

@@ -12,65 +12,20 @@ import msgspec
 from agentsim.cache.routed_backend import RoutedProvider
 from agentsim.cache.rules_in_force import RulesInForce, by_interface
 from agentsim.core.dates import SECOND
-from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request
-from agentsim.core.verdict import LEAST_LOSS, Divergence, Evidence, Kind, Verdict
-from agentsim.diagnose.automatic_rows import DOUBT, TURN
+from agentsim.core.verdict import LEAST_LOSS, Evidence, Kind, Verdict
+from agentsim.diagnose.automatic_rows import DOUBT
+from agentsim.diagnose.body_case import BodyCase, JudgedRequest, near_to, whole
 from agentsim.diagnose.changed_things import words_of_change
-from agentsim.diagnose.disputed_minimum import kept_by_another, too_short_by_another
-from agentsim.diagnose.host_change import went_elsewhere
+from agentsim.diagnose.disputed_minimum import kept_by_another
+from agentsim.diagnose.elimination import Elimination, find_cause_by_bodies
 from agentsim.diagnose.kept_content import is_replaced, summary_words, unread_content
 from agentsim.diagnose.prompt_diff import cause_of, first_difference
-from agentsim.diagnose.read_steps import known_step
-from agentsim.diagnose.relax_causes import LATE_READABLE
-from agentsim.diagnose.relax_facts import SETTING_CAUSES, differing_settings
 from agentsim.diagnose.shared_heads import HeadOfAnother, SharedHeads, head_end
 from agentsim.rules.providers import ProviderRules
 
 ANY_AUTOMATIC = "automatic"
 """The rules for a provider of which none are known."""
-
-_KEEPS_THINKING = {"zai": "thinking.clear_thinking = false", "qwen": "preserve_thinking = true"}
-"""Parameters that have a server show a model the thinking of earlier turns, from the providers' own pages, 2026."""
-
-FRONT_INEXACT = 8
-"""Sizes of blocks are estimates: a front may be larger or smaller than they add up to by one part in so many."""
-
-
-class _JudgedRequest:
-    """A request that was judged: its prompt, what it took in all, and when it could be read from and was last used."""
-
-    def __init__(self, request: Request, prompt: Prompt, total: int, now: int) -> None:
-        self.request = request
-        self.prompt = prompt
-        self.total = total
-        self.now = now
-        self.read = 0
-        self.before: _JudgedRequest | None = None
-        self.verdict: Verdict | None = None
-        first, end = request.first_token, request.end
-        self.readable = now if first is None or request.start is None else first - request.start + now
-        self.end = self.readable if end is None or request.start is None else end - request.start + now
-
-
-class _FoundCause:
-    """A cause with what it rests on."""
-
-    def __init__(
-        self,
-        cause: str,
-        evidence: Evidence,
-        *established: str,
-        place: Divergence | None = None,
-        alternatives: tuple[str, ...] = (),
-        fix: str | None = None,
-    ) -> None:
-        self.cause = cause
-        self.evidence: Evidence = evidence
-        self.established = established
-        self.place = place
-        self.alternatives = alternatives
-        self.fix = fix
 
 
 class AutomaticJudge:
@@ -80,9 +35,9 @@ class AutomaticJudge:
         self._compacted = compacted
         self._rules = RulesInForce(None, by_interface)
         self._backends = RoutedProvider()
-        self._by_id: dict[str, _JudgedRequest] = {}
-        self._by_lane: dict[str, _JudgedRequest] = {}
-        self._flying: list[_JudgedRequest] = []
+        self._by_id: dict[str, JudgedRequest] = {}
+        self._by_lane: dict[str, JudgedRequest] = {}
+        self._flying: list[JudgedRequest] = []
         self._heads = SharedHeads()
 
     def judge(self, request: Request, now: int) -> Verdict | None:
@@ -110,7 +65,7 @@ class AutomaticJudge:
             read = 0
         total = (None if usage is None else usage.total_input) or prompt.tokens
         parent = self._by_id.get(request.parent or "") or self._by_lane.get(request.lane)
-        this = _JudgedRequest(request, prompt, total, now)
+        this = JudgedRequest(request, prompt, total, now)
         this.read = read
         this.before = parent
         beside = self._in_flight(this, parent)
@@ -127,7 +82,7 @@ class AutomaticJudge:
         self._flying.append(this)
         return this.verdict
 
-    def _in_flight(self, this: _JudgedRequest, parent: _JudgedRequest | None) -> _JudgedRequest | None:
+    def _in_flight(self, this: JudgedRequest, parent: JudgedRequest | None) -> JudgedRequest | None:
         """A request that has not begun to answer and begins as this one does, further than its parent does."""
         best, most = None, 0 if parent is None else parent.prompt.common_length(this.prompt)
         for other in self._flying:
@@ -140,9 +95,9 @@ class AutomaticJudge:
 
     def _verdict(
         self,
-        this: _JudgedRequest,
-        parent: _JudgedRequest | None,
-        beside: _JudgedRequest | None,
+        this: JudgedRequest,
+        parent: JudgedRequest | None,
+        beside: JudgedRequest | None,
         read: int,
         predicted: int,
         rules: ProviderRules,
@@ -163,8 +118,8 @@ class AutomaticJudge:
         common = parent.prompt.common_length(this.prompt)
         if common == len(this.prompt) < len(parent.prompt):
             return self._plain(this, parent, "shorter", read, predicted)
-        expected = min(_whole(parent.total, rules), this.total)
-        near = _near(this.request, rules)
+        expected = min(whole(parent.total, rules), this.total)
+        near = near_to(this.request, rules)
         # Steps may begin anywhere, so that a read within one of the whole prompt, or of all that counts, is all of it.
         short = 0 if read >= expected else min(parent.total, this.total) - read
         if common == len(parent.prompt) and short <= near:
@@ -173,7 +128,7 @@ class AutomaticJudge:
         lost = expected - read
         if place is not None:
             unread = unread_content(parent.prompt, len(parent.prompt), this.prompt, common, read, place.change)
-            lost = min(lost, unread.tokens - (parent.total - _whole(parent.total, rules) if unread.behind else 0))
+            lost = min(lost, unread.tokens - (parent.total - whole(parent.total, rules) if unread.behind else 0))
             summarised = is_replaced(common, parent.prompt, this.prompt, parent.total, this.total)
             compacted = this.request.id in self._compacted
             if (compacted or summarised) and unread.behind < max(near, rules.minimum) and lost <= near:
@@ -184,14 +139,16 @@ class AutomaticJudge:
                 return self._plain(this, parent, "shorter", read, predicted)
             if lost < LEAST_LOSS:
                 return self._plain(this, parent, "hit", read, predicted)
-        found = self._cause(this, parent, common, place, read, predicted, rules)
+        found = find_cause_by_bodies(
+            BodyCase(this, parent, common, place, predicted, rules, earlier=self._by_id.values())
+        )
         told = summary_words(unread, read) if found.cause == "AS131" and place is not None else None
         if told is not None:
-            found.established, found.fix = (*found.established, told[0]), told[1]
+            found = found._replace(established=[*found.established, told[0]], fix=told[1])
         return self._miss(this, parent, found, read, lost, predicted)
 
     def _miss(
-        self, this: _JudgedRequest, parent: _JudgedRequest, found: _FoundCause, read: int, lost: int, predicted: int
+        self, this: JudgedRequest, parent: JudgedRequest, found: Elimination, read: int, lost: int, predicted: int
     ) -> Verdict:
         if this.request.usage is not None:
             lost = min(lost, this.total - (this.request.usage.read or 0))  # no more than was sent again
@@ -201,7 +158,7 @@ class AutomaticJudge:
             kind="miss",
             cause=found.cause,
             evidence=found.evidence,
-            alternatives=tuple(code for code in dict.fromkeys(found.alternatives) if code != found.cause),
+            alternatives=found.alternatives,
             place=found.place,
             expected=read + lost,
             predicted=predicted,
@@ -215,7 +172,7 @@ class AutomaticJudge:
 
     def _beginning(
         self,
-        this: _JudgedRequest,
+        this: JudgedRequest,
         owner: str | None,
         head: HeadOfAnother | None,
         read: int,
@@ -224,162 +181,42 @@ class AutomaticJudge:
     ) -> Verdict | None:
         """The loss of a request that begins a conversation: of a front that another one had sent a moment before, or of
         a ``head`` that is that of another but for text that changes by itself."""
-        near = max(_near(this.request, rules), rules.minimum)
+        near = max(near_to(this.request, rules), rules.minimum)
         other = None if owner is None else self._by_id.get(owner)
         if other is not None and predicted - read > near and this.now - other.now <= DOUBT * SECOND:
             common = other.prompt.common_length(this.prompt)
-            found = self._cause(this, other, common, None, read, predicted, rules, front=predicted)
+            found = find_cause_by_bodies(BodyCase(this, other, common, None, predicted, rules, front=predicted))
             return self._miss(this, other, found, read, predicted - read, predicted)
         other = None if head is None else self._by_id.get(head.request)
         if head is None or other is None or this.now - other.now > rules.pause * SECOND:
             return None
         front = this.prompt.tokens_until(other.prompt.common_length(this.prompt))
         end = head_end(this.prompt)
-        whole = _whole(min(other.prompt.tokens_until(end), this.prompt.tokens_until(end), this.total), rules)
-        if whole - read <= near or read > front + near:
+        shared = whole(min(other.prompt.tokens_until(end), this.prompt.tokens_until(end), this.total), rules)
+        if shared - read <= near or read > front + near:
             return None
         sentence = f"Request {other.request.id} began with the same tools and system text but for this."
-        found = _FoundCause(cause_of(head.place, other.prompt, this.prompt), "proved", sentence, place=head.place)
-        return self._miss(this, other, found, read, whole - read, predicted)
+        found = Elimination(
+            cause_of(head.place, other.prompt, this.prompt), "proved", (), [sentence], [], place=head.place
+        )
+        return self._miss(this, other, found, read, shared - read, predicted)
 
     def _together(
-        self, this: _JudgedRequest, beside: _JudgedRequest, read: int, predicted: int, rules: ProviderRules
+        self, this: JudgedRequest, beside: JudgedRequest, read: int, predicted: int, rules: ProviderRules
     ) -> Verdict | None:
         """The loss of a request that was sent before another one with the same front had begun to answer."""
-        front = _whole(beside.prompt.tokens_until(beside.prompt.common_length(this.prompt)), rules)
-        near = _near(this.request, rules)
+        front = whole(beside.prompt.tokens_until(beside.prompt.common_length(this.prompt)), rules)
+        near = near_to(this.request, rules)
         if front - read < max(rules.minimum, near) or read > predicted + near:
             return None
         sentence = f"Request {beside.request.id} has the same front of {front:,} tokens, and had not begun to answer."
         plain = self._plain(this, beside, "miss", read, predicted, "AS501", "proved", sentence)
         return msgspec.structs.replace(plain, expected=front, lost=front - read)
 
-    def _cause(
-        self,
-        this: _JudgedRequest,
-        parent: _JudgedRequest,
-        common: int,
-        place: Divergence | None,
-        read: int,
-        predicted: int,
-        rules: ProviderRules,
-        front: int | None = None,
-    ) -> _FoundCause:
-        """The cause of a loss, with what it rests on: each hypothesis says what would be read, and what was decides."""
-        request, before = this.request, parent.request
-        near = _near(this.request, rules)
-        if front is None:
-            front = _whole(parent.prompt.tokens_until(common) if place is not None else parent.total, rules)
-        # Text in front of an edit within its block was sent before too, and such a cache does not end at blocks.
-        edge = front if place is None else _whole(parent.prompt.tokens_until(common) + _inside(place, parent), rules)
-        if request.model != before.model:
-            return _FoundCause("AS404", "proved", "The model changed; each model has a cache of its own.")
-        moved = went_elsewhere(before, parent.now, request, this.now)
-        reach = min(front, predicted) if rules.matching == "unit" else front
-        code = None if place is None else self._code(parent, this, common, place)
-        if place is not None and code is not None and reach - near <= read <= edge + near:
-            words = f"All {max(front, min(read, edge)):,} tokens in front of the first difference that count in whole "
-            words += "steps were read."
-            if reach < front and read < front:
-                words = (
-                    f"The prompts begin with the same {front:,} tokens, but no stored unit ends there yet; "
-                    "what two requests have in common is stored as one from the second of them on."
-                )
-            # The change alone is enough for that read, whoever answers and however long it was idle.
-            return _FoundCause(code, "proved", words, place=place)
-        if moved:
-            return _FoundCause("AS503", "proved", *moved)
-        changed = differing_settings(before, request, rules, unknown=True)
-        keyed = [name for name, _, _ in differing_settings(before, request, rules)]
-        codes = tuple(dict.fromkeys(SETTING_CAUSES.get(name, "AS407") for name, _, _ in changed))
-        if keyed and read <= min(predicted, front) + near and (not read or abs(read - predicted) <= near):
-            sentence = f"{' and '.join(keyed)} changed; by the rules it is part of the key."
-            return _FoundCause(SETTING_CAUSES.get(keyed[0], "AS407"), "proved", sentence)
-        if rules.matching == "slot" and predicted + near < front and read <= predicted + near:
-            sentence = f"Since request {before.id} another prompt was computed in its slot."
-            return _FoundCause("AS504", "implied", sentence, alternatives=("AS503",))
-        if this.now < parent.readable:
-            return _FoundCause("AS501", "proved", "The answer to the request before had not begun.")
-        late = max(rules.readable_doubt, LATE_READABLE) * SECOND
-        since = this.now - parent.end
-        young = place is None and since <= late
-        if (
-            young
-            and (read or since <= LATE_READABLE * SECOND)
-            and self._newest_not_found(this, parent, read, late, rules)
-        ):
-            sentence = (
-                f"It read what was there before request {before.id}, whose answer had ended "
-                f"{max(0, since) // SECOND} s before; what that request sent was not found yet."
-            )
-            return _FoundCause("AS501", "implied", sentence, alternatives=("AS503",))
-        if code is not None and read and max(front - read, read - edge) * FRONT_INEXACT <= edge:
-            sentence = f"About {edge:,} tokens stand in front of the first difference, as far as sizes are known."
-            return _FoundCause(code, "implied", sentence, place=place, alternatives=("AS503",))
-        behind = parent.total - front
-        if code is not None and near < read < front and 2 * (front - read) < behind:
-            sentence = (
-                f"Of what was cached {behind:,} tokens stood behind the first difference, where nothing can be read; "
-                f"the {front - read:,} in front of it were not found either."
-            )
-            return _FoundCause(code, "likely", sentence, place=place, alternatives=("AS901", "AS503"))
-        left_out = _thinking_left_out(this, parent, read, near) if place is None else None
-        if left_out is not None:
-            return left_out
-        last = parent.verdict
-        if place is None and last is not None and last.kind == "miss" and read > parent.read and last.cause is not None:
-            sentence = (
-                f"After the loss of request {before.id} the read climbs back in steps: {parent.read:,}, {read:,}."
-            )
-            return _FoundCause(last.cause, "implied", sentence, alternatives=("AS503",))
-        idle = (this.now - parent.now) // SECOND
-        same = "was the same and" if place is None else "that is the same"
-        sentence = f"The front of {front:,} tokens {same} was not found, {idle:,} s after its last use"
-        if idle > rules.pause and place is None:
-            known = "; such caches keep a prefix for some minutes after its last use, and longer at quiet times."
-            return _FoundCause("AS205", "implied", sentence + known, alternatives=(*codes, "AS503"))
-        if changed:
-            sentence += f"; {' and '.join(name for name, _, _ in changed)} changed in between"
-        doubt = None if read else too_short_by_another(rules, front)
-        if doubt is not None:
-            sentence += f". {doubt.rstrip('.')}"
-        codes = (*codes, *(["AS303"] if doubt else []))
-        others = [*codes, *(["AS501"] if young else []), "AS503", *(["AS205"] if idle > DOUBT else [])]
-        if code == "AS407" and not read:
-            known = "The format of the answer changed; providers render it in front of all else or behind the tools."
-            return _FoundCause(code, "implied", known, place=place, alternatives=tuple(others))
-        if code is not None:
-            others.insert(0 if read else 1, code)
-        return _FoundCause(
-            "AS902" if not read else "AS901", "unexplained", sentence + ".", place=place, alternatives=tuple(others)
-        )
-
-    def _newest_not_found(
-        self, this: _JudgedRequest, parent: _JudgedRequest, read: int, late: int, rules: ProviderRules
-    ) -> bool:
-        """Whether the read is all that was there before requests which had only just been answered."""
-        near = _near(this.request, rules)
-        older: _JudgedRequest | None = parent
-        while older is not None and this.now - older.end <= late:
-            older = older.before
-            left = 0
-            if older is not None:
-                left = _whole(
-                    min(older.total, older.prompt.tokens_until(older.prompt.common_length(this.prompt))), rules
-                )
-            if abs(read - left) <= near:
-                return True
-        return False
-
-    def _code(self, parent: _JudgedRequest, this: _JudgedRequest, common: int, place: Divergence) -> str:
-        if is_replaced(common, parent.prompt, this.prompt, parent.total, this.total):
-            return "AS131"
-        return cause_of(place, parent.prompt, this.prompt)
-
     def _plain(
         self,
-        this: _JudgedRequest,
-        parent: _JudgedRequest | None,
+        this: JudgedRequest,
+        parent: JudgedRequest | None,
         kind: Kind,
         read: int,
         predicted: int,
@@ -398,40 +235,3 @@ class AutomaticJudge:
             established=established,
             compared_with=None if parent is None else parent.request.id,
         )
-
-
-def _near(request: Request, rules: ProviderRules) -> int:
-    """How far a read may end from a place and still reach it: a step of the provider's, and what stands around it."""
-    return max(rules.quantum, known_step(request.provider, request.model, request.start)) + TURN
-
-
-def _thinking_left_out(this: _JudgedRequest, parent: _JudgedRequest, read: int, near: int) -> _FoundCause | None:
-    """AS402 where the server renders a new turn without the thinking of earlier ones: words of a user came, and the
-    read ends where thinking stands that was sent before."""
-    old, new = parent.prompt, this.prompt
-    came = (new[at] for at in range(len(old), len(new)))
-    if not any(block.kind == "text" and block.role == "user" for block in came):
-        return None
-    ends = [old.tokens_until(at) for at in range(len(old)) if old[at].kind == "thinking"]
-    if not any(abs(end - read) <= near for end in ends):
-        return None
-    sentence = (
-        f"A new turn began, and the read of {read:,} ends where thinking of an earlier turn stands: the server shows "
-        "the model earlier turns without it, so that what stands behind it has to be processed anew."
-    )
-    setting = _KEEPS_THINKING.get(this.request.provider, "the setting that keeps it, where the provider has one")
-    fix = f"Have the thinking of earlier turns kept: {setting}, from the first request on."
-    return _FoundCause("AS402", "implied", sentence, alternatives=("AS503",), fix=fix)
-
-
-def _inside(place: Divergence, parent: _JudgedRequest) -> int:
-    """Tokens of the block that differs in front of its first differing character, in proportion to its text."""
-    block = parent.prompt[place.block] if place.block is not None and place.block < len(parent.prompt) else None
-    if block is None or not place.offset or not block.text:
-        return 0
-    return (block.tokens or 0) * min(place.offset, len(block.text)) // len(block.text)
-
-
-def _whole(tokens: int, rules: ProviderRules) -> int:
-    """What can be read of so many tokens."""
-    return tokens - tokens % rules.quantum if tokens >= rules.minimum else 0

@@ -71,7 +71,7 @@ def judge_automatic(
             request=row.id,
             kind="uncached",
             cause="AS303",
-            evidence="implied",
+            evidence="likely",
             alternatives=("AS902",),
             compared_with=parent.id,
             established=(
@@ -97,11 +97,17 @@ def judge_automatic(
         expected=expected,
         predicted=predicted,
         prediction="wrong",
-        lost=missing,
+        lost=_lost(row, missing, predicted),
         established=tuple(found.established),
         to_check=tuple(found.to_check),
         compared_with=parent.id,
     )
+
+
+def _lost(row: RowFacts, missing: int, predicted: int) -> int:
+    """What could have been read and was not: what lies behind the last whole step could not, where reads show the
+    steps."""
+    return min(missing, predicted - row.read) if row.steps.offsets and predicted > row.read else missing
 
 
 def _went_back(row: RowFacts, memory: LaneMemory, near: int) -> bool:

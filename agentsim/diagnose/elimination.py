@@ -1,20 +1,25 @@
-"""Why a row without bodies lost its prefix: every hypothesis speaks for itself, and they are weighed here.
+"""Why a prefix was lost: every hypothesis speaks for itself, and they are weighed here.
 
-One that the log shows to be sufficient is *implied*. One that the rows point to is *likely*, and what else nothing
-speaks against stays beside it. Where none is either, the loss is *unexplained*, with what stays possible, the likeliest
-first. The provider's own word names the cause, unless the log shows a finer one that fits it, or a change of which the
-word does not speak: it never erases what the log itself shows.
+One that bodies show and whose predicted read is the one that was reported is *proved*. One that is sufficient is
+*implied* where all others are excluded by name, and else *likely*. One that the rows point to is *likely*, and what
+else nothing speaks against stays beside it. Where none is either, the loss is *unexplained*, with what stays possible,
+the likeliest first. The provider's own word names the cause, unless the log shows a finer one that fits it, or a change
+of which the word does not speak: it never erases what the log itself shows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from agentsim.core.verdict import Evidence
-from agentsim.diagnose.hypotheses import FAMILIES
+from agentsim.core.verdict import Divergence, Evidence
+from agentsim.diagnose.hypotheses import BY_BODIES, FAMILIES
+from agentsim.diagnose.hypothesis import SHOWN, Hypothesis, codes_but, settled_by, unproved
 from agentsim.diagnose.lifetime_clock import DOCUMENTED_CLOCK, OBSERVED_CLOCK, LifetimeClock
-from agentsim.diagnose.row_case import Hypothesis, RowCase
+from agentsim.diagnose.row_case import RowCase
+
+if TYPE_CHECKING:
+    from agentsim.diagnose.body_case import BodyCase
 
 __all__ = [
     "DOCUMENTED_CLOCK",
@@ -22,14 +27,9 @@ __all__ = [
     "Elimination",
     "LifetimeClock",
     "find_cause",
+    "find_cause_by_bodies",
     "hypotheses_on",
 ]
-
-CERTAIN = 150
-"""The weight from which a sufficient hypothesis leaves open only what the log shows beside it."""
-
-SHOWN = 85
-"""The weight from which a hypothesis rests on something that the log shows, and not on sizes alone."""
 
 ALL_LOST, BODY_LOST = "AS902", "AS901"
 """What a loss is called that nothing explains."""
@@ -43,6 +43,8 @@ class Elimination(NamedTuple):
     alternatives: tuple[str, ...]
     established: list[str]
     to_check: list[str]
+    place: Divergence | None = None
+    fix: str | None = None
 
 
 def hypotheses_on(case: RowCase) -> list[Hypothesis]:
@@ -51,10 +53,34 @@ def hypotheses_on(case: RowCase) -> list[Hypothesis]:
     return sorted(found, key=lambda said: -said.weight)
 
 
+def find_cause_by_bodies(case: BodyCase) -> Elimination:
+    """The cause of a loss that bodies are there of."""
+    found = [said for family in BY_BODIES for said in family(case)]
+    standing = _standing(sorted(found, key=lambda said: -said.weight))
+    pointed = [one for one in standing if one.standing in ("sufficient", "likely")]
+    for one in pointed:
+        if one.standing == "sufficient" and one.foretells(case.read, case.near):
+            return _by_bodies(one, "proved", ())
+    if pointed:
+        others = codes_but(pointed[0].code, standing)
+        return _by_bodies(pointed[0], unproved(others), others)
+    lost = next(one for one in standing if one.code in (ALL_LOST, BODY_LOST))
+    return _by_bodies(lost, "unexplained", codes_but(lost.code, standing))
+
+
+def _by_bodies(one: Hypothesis, evidence: Evidence, others: tuple[str, ...]) -> Elimination:
+    told = [] if one.sentence is None else [one.sentence]
+    return Elimination(one.code, evidence, others, told, [], one.place, one.fix)
+
+
+def _standing(said: Sequence[Hypothesis]) -> list[Hypothesis]:
+    return [one for one in said if one.standing != "excluded"]
+
+
 def find_cause(case: RowCase) -> Elimination:
     """The cause of a loss."""
     said = hypotheses_on(case)
-    standing = [one for one in said if one.standing != "excluded"]
+    standing = _standing(said)
     sufficient = [one for one in standing if one.standing == "sufficient"]
     likely = [one for one in standing if one.standing == "likely"]
     established = _introduction(case)
@@ -69,10 +95,8 @@ def find_cause(case: RowCase) -> Elimination:
     if sufficient:
         first = sufficient[0]
         _tell(first, established, to_check)
-        also = standing
-        if first.weight >= CERTAIN:
-            also = [one for one in standing if one.standing == "sufficient" or one.weight >= SHOWN]
-        return Elimination(first.code, "implied", _others(first.code, also), established, to_check)
+        others = codes_but(first.code, _standing(settled_by(first, standing)))
+        return Elimination(first.code, unproved(others), others, established, to_check)
     unexplained = ALL_LOST if case.reach.place == "nothing" else BODY_LOST
     if likely:
         first = likely[0]
@@ -81,7 +105,7 @@ def find_cause(case: RowCase) -> Elimination:
                 _tell(one, established, to_check)
             elif one.check and one.standing == "open":
                 to_check.append(one.check)
-        return Elimination(first.code, "likely", _others(first.code, standing), established, to_check)
+        return Elimination(first.code, "likely", codes_but(first.code, standing), established, to_check)
     return _unexplained(case, unexplained, standing, established, to_check)
 
 
@@ -111,10 +135,6 @@ def _tell(one: Hypothesis, established: list[str], to_check: list[str]) -> None:
         to_check.append(one.check)
 
 
-def _others(code: str, ranked: Sequence[Hypothesis]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.code for one in ranked if one.code != code))
-
-
 def _unexplained(
     case: RowCase, code: str, standing: list[Hypothesis], established: list[str], to_check: list[str]
 ) -> Elimination:
@@ -126,7 +146,7 @@ def _unexplained(
         _tell(one, established, to_check)
     # "Somewhere in the prefix" is no answer beside the sections by name.
     rest = [one for one in standing if one.code != "AS190"]
-    return Elimination(code, "unexplained", _others(code, rest), established, to_check)
+    return Elimination(code, "unexplained", codes_but(code, rest), established, to_check)
 
 
 def _by_the_provider(
@@ -157,7 +177,7 @@ def _by_the_provider(
         _tell(finer, established, to_check)
         code = finer.code
         if code != answer:
-            evidence = "implied" if finer.standing == "sufficient" else "likely"
+            evidence = unproved(codes_but(code, shown)) if finer.standing == "sufficient" else "likely"
     missed = case.row.diagnosis.missed_tokens
     if missed is not None:
         what = "follow the first difference" if by == "provider" else "were written again"
@@ -166,7 +186,7 @@ def _by_the_provider(
     for one in sufficient:
         if one.code != code and one.sentence:
             established.append(one.sentence)
-    return Elimination(code, evidence, _others(code, shown), established, to_check)
+    return Elimination(code, evidence, codes_but(code, shown), established, to_check)
 
 
 def _forgotten(
@@ -177,11 +197,12 @@ def _forgotten(
     shown = [one for one in standing if one.standing == "sufficient"]
     expired = next((one for one in standing if one.code in fits), None)
     if expired is not None and (expired.standing != "open" or not shown):
-        return Elimination(expired.code, "provider", _others(expired.code, shown), established, to_check)
+        return Elimination(expired.code, "provider", codes_but(expired.code, shown), established, to_check)
     if shown:
         _tell(shown[0], established, to_check)
         also = [*shown, expired] if expired is not None else shown
-        return Elimination(shown[0].code, "implied", _others(shown[0].code, also), established, to_check)
+        others = codes_but(shown[0].code, also)
+        return Elimination(shown[0].code, unproved(others), others, established, to_check)
     to_check.append("Why the provider lost its record within the entry's lifetime.")
     code = ALL_LOST if case.reach.place == "nothing" else BODY_LOST
     return Elimination(code, "provider", ("AS503",), established, to_check)

@@ -13,6 +13,7 @@ import msgspec
 from agentsim.cache.entry_store import CacheEntry
 from agentsim.core.verdict import Divergence
 from agentsim.diagnose.changed_things import words_of_change
+from agentsim.diagnose.hypothesis import unproved
 from agentsim.diagnose.kept_content import UnreadContent, is_replaced, summary_words, unread_content
 from agentsim.diagnose.prompt_diff import address, cause_of, first_difference
 from agentsim.diagnose.relax_causes import CauseFinder
@@ -157,7 +158,7 @@ class LossFinder:
         front = seen.prompt.tokens_until(place.block) if place.block is not None else 0
         if reading.tokens > reading.predicted and abs(front - reading.tokens) * 50 <= front:
             words.established.append("All of it was read, from an entry that no logged request wrote.")
-            return NamedCause(code, "implied", also, place)
+            return NamedCause(code, unproved(also), also, place)
         found = self._causes.unexplained(seen, parent, reading, words, equal=False)
         if found.evidence == "proved":
             return NamedCause(found.cause, "proved", (code, *also), place)

@@ -10,6 +10,7 @@ from agentsim.core.dates import SECOND
 from agentsim.core.session import Request
 from agentsim.core.verdict import Divergence, Evidence
 from agentsim.diagnose.host_change import went_elsewhere
+from agentsim.diagnose.hypothesis import unproved
 from agentsim.diagnose.prompt_diff import shape_difference
 from agentsim.diagnose.relax_facts import SETTING_CAUSES, CacheRead, NamedCause, RequestFacts, Words, differing_settings
 from agentsim.diagnose.relax_words import code_of, explain, is_unmarked, order_of
@@ -110,7 +111,8 @@ class CauseFinder:
         place: Divergence | None = None
         if any(relaxation.rule == "shape" for relaxation in relaxed):
             place = shape_difference(reference.prompt, seen.prompt)
-        return NamedCause(codes[0], evidence, tuple(codes[1:]), place)
+        others = tuple(codes[1:])
+        return NamedCause(codes[0], evidence if evidence == "proved" else unproved(others), others, place)
 
     def decisive(self, seen: RequestFacts, relaxed: Relaxed, read: int) -> Relaxed:
         """The rules of a set, those first that alone, with the others off, account for the read."""
@@ -168,7 +170,7 @@ class CauseFinder:
             words.to_check.append(
                 "Whether the entry was readable yet: send the second request a little later and compare."
             )
-            return NamedCause("AS501", "implied", ("AS503",), None)
+            return NamedCause("AS501", "likely", ("AS503",), None)
         doubt = seen.now - rules.readable_doubt * SECOND
         young = self._longest(seen, lambda entry: entry.readable > doubt)
         if young is not None and reading.model_hit is not None:
@@ -179,7 +181,7 @@ class CauseFinder:
                     "at that time such requests often found it not readable yet."
                 )
                 words.to_check.append("Send the second request a little later and compare.")
-                return NamedCause("AS501", "implied", ("AS503",), None)
+                return NamedCause("AS501", "likely", ("AS503",), None)
             codes.insert(0, "AS501")
         changed = differing_settings(before, request, rules, unknown=True)
         if changed:
@@ -194,7 +196,7 @@ class CauseFinder:
                 words.established.append(
                     f"The read ends with {section}: by the rules more of the head stays readable, and it was not read."
                 )
-                return NamedCause(found[0], "implied", (*found[1:], *codes), None)
+                return NamedCause(found[0], unproved(codes), (*found[1:], *codes), None)
             # A setting whose reach nobody documents may re-key more than was assumed: that comes before chance.
             doubtful = [name for name, _, _ in changed if _is_doubtful(rules, name)]
             first = [SETTING_CAUSES.get(name, "AS407") for name in doubtful]
@@ -204,7 +206,7 @@ class CauseFinder:
             words.established.append("A message is written in another way: as a string, or as a list of one block.")
             words.to_check.append("Whether this model's cache tells the two apart.")
             if not changed:
-                return NamedCause("AS127", "implied", tuple(codes), place)
+                return NamedCause("AS127", unproved(codes), tuple(codes), place)
             codes.append("AS127")
         lifetime = (parent.asked.usable[-1].ttl if parent.asked.usable else rules.ttl_short) * SECOND
         if 2 * (seen.now - parent.asked.used) > lifetime:

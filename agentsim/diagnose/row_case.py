@@ -1,30 +1,11 @@
-"""A loss without bodies as a case: the evidence on it, and what a hypothesis says of itself."""
+"""A loss without bodies as a case: the evidence on it."""
 
 from __future__ import annotations
-
-from typing import Literal, NamedTuple
 
 from agentsim.diagnose.lifetime_clock import Expired, LifetimeClock, expiry, idle_seconds
 from agentsim.diagnose.row_facts import LaneMemory, RowFacts
 from agentsim.diagnose.row_reach import Reach, reach_of
 from agentsim.rules.providers import ProviderRules, rules_for
-
-Standing = Literal["sufficient", "likely", "open", "excluded"]
-"""``sufficient``: it alone explains the loss, and the log shows it. ``likely``: the rows point to it. ``open``: nothing
-speaks against it. ``excluded``: the evidence rules it out."""
-
-
-class Hypothesis(NamedTuple):
-    """What one hypothesis says of itself: the code of its cause, how it stands, a sentence on that, what is left to
-    check, how likely it is among the open ones (higher first), and the read that it predicts, where it predicts one."""
-
-    code: str
-    standing: Standing
-    sentence: str | None = None
-    check: str | None = None
-    weight: int = 0
-    predicted: int | None = None
-
 
 TAIL = 2048
 """Tokens; a read that stops at most so many short of a place is taken to reach it: a turn's last thinking, reminders

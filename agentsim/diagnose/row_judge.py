@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from agentsim.core.verdict import LEAST_LOSS, Kind, Prediction, Verdict
 from agentsim.diagnose.automatic_rows import judge_automatic
+from agentsim.diagnose.disputed_minimum import kept_by_another, too_short_by_another
 from agentsim.diagnose.elimination import Elimination, find_cause
+from agentsim.diagnose.hypothesis import unproved
 from agentsim.diagnose.lifetime_clock import LifetimeClock, expiry
 from agentsim.diagnose.row_case import TAIL, RowCase, rules_of
 from agentsim.diagnose.row_facts import LaneMemory, RowFacts
@@ -93,13 +95,17 @@ def _uncached(row: RowFacts, parent: RowFacts | None) -> Verdict:
         sentence = "Nothing was read or written, before or now: caching was never switched on here."
     else:
         sentence = "Nothing was read or written: no breakpoint reached the provider, or the prompt is too short."
+    # Too short is too short, with a breakpoint or without; long enough by rules that are known, and only that is left.
+    # Where sources disagree on the minimum, neither is ruled out.
+    other = kept_by_another(rules, row.total) if short else too_short_by_another(rules, row.total)
+    others = (("AS305",) if short else ("AS303",)) if rules is None or other else ()
     check = "Whether a breakpoint is sent, and whether the prompt reaches the model's minimum length."
     return Verdict(
         request=row.id,
         kind="uncached",
         cause="AS303" if short else "AS305",
-        evidence="implied",
-        alternatives=("AS305",) if short else ("AS303",),
+        evidence=unproved(others),
+        alternatives=others,
         compared_with=parent.id if parent is not None else None,
         established=(sentence,),
         to_check=(check,) if parent is not None and not short else (),

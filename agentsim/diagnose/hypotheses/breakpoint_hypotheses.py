@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentsim.diagnose.disputed_minimum import too_short_by_another
-from agentsim.diagnose.row_case import Hypothesis, RowCase
+from agentsim.diagnose.hypothesis import Hypothesis
+from agentsim.diagnose.row_case import RowCase
 
 
 def on_breakpoints(case: RowCase) -> Iterator[Hypothesis]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from agentsim.core.dates import SECOND
+from agentsim.diagnose.hypothesis import Hypothesis
 from agentsim.diagnose.lifetime_clock import DOCUMENTED_CLOCK
-from agentsim.diagnose.row_case import Hypothesis, RowCase
+from agentsim.diagnose.row_case import RowCase
 from agentsim.diagnose.row_facts import FIVE_MINUTES, ONE_HOUR, RowFacts
 from agentsim.rules.providers.neutral_rules import PAUSE
+
+if TYPE_CHECKING:
+    from agentsim.diagnose.body_case import BodyCase
 
 MOST_DOUBT = 60
 """Seconds; no rules doubt that an entry can be read for longer."""
@@ -94,3 +99,27 @@ def _readable(case: RowCase) -> Hypothesis:
     sentence = f"{after}, and read what was there before that."
     # Where a prefix is found on one machine and not on another, an older copy looks the same.
     return Hypothesis("AS501", "open" if row.automatic else "likely", sentence, check, 45 if row.automatic else 80)
+
+
+def lifetimes_by_bodies(case: BodyCase) -> Iterator[Hypothesis]:
+    """Content that was not readable yet, and content that a pause outlived."""
+    before = case.parent.request.id
+    if case.this.now < case.parent.readable:
+        sentence = "The answer to the request before had not begun."
+        yield Hypothesis("AS501", "sufficient", sentence, weight=150, predicted=(case.predicted, case.predicted))
+    elif case.newest_not_found():
+        sentence = (
+            f"It read what was there before request {before}, whose answer had ended "
+            f"{max(0, case.since_answer) // SECOND} s before; what that request sent was not found yet."
+        )
+        yield Hypothesis("AS501", "likely", sentence, weight=140)
+    else:
+        yield Hypothesis("AS501", "open" if case.young else "excluded", weight=50)
+    if case.idle > case.rules.pause and case.place is None:
+        sentence = (
+            f"The front of {case.front:,} tokens was the same and was not found, {case.idle:,} s after its last use; "
+            "such caches keep a prefix for some minutes after its last use, and longer at quiet times."
+        )
+        yield Hypothesis("AS205", "likely", sentence, weight=90)
+    else:
+        yield Hypothesis("AS205", "open" if case.idle > DOUBT else "excluded", weight=40)

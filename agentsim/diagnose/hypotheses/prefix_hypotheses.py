@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from agentsim.core.session import EventKind
-from agentsim.diagnose.row_case import Hypothesis, RowCase, Standing
+from agentsim.diagnose.hypothesis import Hypothesis, Standing
+from agentsim.diagnose.row_case import RowCase
 from agentsim.diagnose.row_reach import TURN
+
+if TYPE_CHECKING:
+    from agentsim.diagnose.body_case import BodyCase
 
 _RECORD = "A full recording of the request bodies would prove it."
 _DROPPED = "What was dropped or rewritten: compaction, pruning, or a restart that rebuilt the history."
@@ -153,3 +158,65 @@ _AUTOMATIC = {
 def _open(codes: tuple[tuple[str, int], ...]) -> Iterator[Hypothesis]:
     for code, weight in codes:
         yield Hypothesis(code, "open", weight=weight)
+
+
+FRONT_INEXACT = 8
+"""Sizes of blocks are estimates: a front may be larger or smaller than they add up to by one part in so many."""
+
+_KEEPS_THINKING = {"zai": "thinking.clear_thinking = false", "qwen": "preserve_thinking = true"}
+"""Parameters that have a server show a model the thinking of earlier turns, from the providers' own pages, 2026."""
+
+
+def prefix_by_bodies(case: BodyCase) -> Iterator[Hypothesis]:
+    """The first difference of the two prompts; thinking that a server leaves out; a loss that is still made good."""
+    if case.place is not None and case.code is not None:
+        yield _differs(case, case.code)
+        return
+    if case.ends_at_thinking():
+        yield _thinking_left_out(case)
+    last = case.parent.verdict
+    if last is not None and last.kind == "miss" and case.read > case.parent.read and last.cause is not None:
+        sentence = (
+            f"After the loss of request {case.parent.request.id} the read climbs back in steps: "
+            f"{case.parent.read:,}, {case.read:,}."
+        )
+        yield Hypothesis(last.cause, "likely", sentence, weight=100)
+
+
+def _differs(case: BodyCase, code: str) -> Hypothesis:
+    read, front, edge = case.read, case.front, case.edge
+    said = Hypothesis(code, "open", weight=65 if read else 55, predicted=(case.reach, edge), place=case.place)
+    if said.foretells(read, case.near):
+        # The change alone is enough for that read, whoever answers and however long it was idle.
+        words = f"All {max(front, min(read, edge)):,} tokens in front of the first difference that count in whole "
+        words += "steps were read."
+        if case.reach < front and read < front:
+            words = (
+                f"The prompts begin with the same {front:,} tokens, but no stored unit ends there yet; "
+                "what two requests have in common is stored as one from the second of them on."
+            )
+        return said._replace(standing="sufficient", sentence=words, weight=190)
+    if read and max(front - read, read - edge) * FRONT_INEXACT <= edge:
+        words = f"About {edge:,} tokens stand in front of the first difference, as far as sizes are known."
+        return said._replace(standing="likely", sentence=words, weight=130)
+    if case.near < read < front and 2 * (front - read) < case.behind:
+        words = (
+            f"Of what was cached {case.behind:,} tokens stood behind the first difference, where nothing can be read; "
+            f"the {front - read:,} in front of it were not found either."
+        )
+        return said._replace(standing="likely", sentence=words, weight=120)
+    if code == "AS407" and not read:
+        words = "The format of the answer changed; providers render it in front of all else or behind the tools."
+        return said._replace(standing="likely", sentence=words, weight=80)
+    return said
+
+
+def _thinking_left_out(case: BodyCase) -> Hypothesis:
+    """A server that renders a new turn without the thinking of earlier ones."""
+    sentence = (
+        f"A new turn began, and the read of {case.read:,} ends where thinking of an earlier turn stands: the server "
+        "shows the model earlier turns without it, so that what stands behind it has to be processed anew."
+    )
+    setting = _KEEPS_THINKING.get(case.this.request.provider, "the setting that keeps it, where the provider has one")
+    fix = f"Have the thinking of earlier turns kept: {setting}, from the first request on."
+    return Hypothesis("AS402", "likely", sentence, weight=110, fix=fix)

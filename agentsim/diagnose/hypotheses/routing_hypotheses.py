@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from agentsim.diagnose.host_change import ACCOUNT, moved_hosts
-from agentsim.diagnose.row_case import Hypothesis, RowCase
+from agentsim.diagnose.hypothesis import Hypothesis
+from agentsim.diagnose.row_case import RowCase
+
+if TYPE_CHECKING:
+    from agentsim.diagnose.body_case import BodyCase
 
 _SESSION_KEY = "Whether another machine or upstream answered: send a stable session or cache key and compare."
 
@@ -37,3 +42,25 @@ def _dropped(case: RowCase) -> Hypothesis:
     code = "AS902" if case.reach.place == "nothing" else "AS901"
     weight = 50 if case.idle is not None and case.idle > LONG_IDLE else 30
     return Hypothesis(code, "open", weight=weight)
+
+
+def routing_by_bodies(case: BodyCase) -> Iterator[Hypothesis]:
+    """Another host, a slot that another prompt took, a machine that no log names, an entry that was dropped."""
+    if case.moved:
+        there = case.known_there
+        yield Hypothesis("AS503", "sufficient", " ".join(case.moved), weight=180, predicted=(there, there))
+    else:
+        yield Hypothesis("AS503", "open", weight=45)
+    slots = case.rules.matching == "slot"
+    if slots and case.predicted + case.near < case.front and case.read <= case.predicted + case.near:
+        sentence = f"Since request {case.parent.request.id} another prompt was computed in its slot."
+        yield Hypothesis("AS504", "likely", sentence, weight=160)
+    same = "was the same and" if case.place is None else "that is the same"
+    sentence = f"The front of {case.front:,} tokens {same} was not found, {case.idle:,} s after its last use"
+    if case.changed:
+        sentence += f"; {' and '.join(case.changed)} changed in between"
+    if case.disputed is not None:
+        sentence += f". {case.disputed.rstrip('.')}"
+        yield Hypothesis("AS303", "open", weight=53)
+    weight = 30 if case.place is None else 47  # beside a change, a loss in front of it is the provider's likeliest part
+    yield Hypothesis("AS901" if case.read else "AS902", "open", f"{sentence}.", weight=weight, place=case.place)

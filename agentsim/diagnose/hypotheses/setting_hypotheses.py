@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from agentsim.diagnose.row_case import Hypothesis, RowCase, Standing
+from agentsim.diagnose.hypothesis import Hypothesis, Standing
+from agentsim.diagnose.row_case import RowCase
+
+if TYPE_CHECKING:
+    from agentsim.diagnose.body_case import BodyCase
 
 _MODEL = "The model changed; each model has a cache of its own."
 
@@ -97,3 +102,17 @@ def _head_lost(case: RowCase) -> bool:
     """Whether less than tools and system was read in a log of a harness that marks them: more is lost then than what
     stands in the key of the messages alone can lose."""
     return case.conversation and case.reach.place in ("nothing", "front")
+
+
+def settings_by_bodies(case: BodyCase) -> Iterator[Hypothesis]:
+    """Another model; a setting that is part of the key; one of which nobody says whether it is."""
+    foretold = (case.predicted, case.predicted)
+    if case.this.request.model != case.parent.request.model:
+        yield Hypothesis("AS404", "sufficient", _MODEL, weight=200, predicted=foretold)
+    least = case.predicted - case.near if case.read else 0
+    if case.keyed and least <= case.read <= min(case.predicted, case.front) + case.near:
+        sentence = f"{' and '.join(case.keyed)} changed; by the rules it is part of the key."
+        code = case.code_of_setting(case.keyed[0])
+        yield Hypothesis(code, "sufficient", sentence, weight=170, predicted=foretold)
+    for number, name in enumerate(case.changed):
+        yield Hypothesis(case.code_of_setting(name), "open", weight=60 - min(number, 4))

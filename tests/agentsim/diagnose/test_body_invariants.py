@@ -18,6 +18,9 @@ from tests.agentsim.prompts import block, prompt, request, session
 
 HEAD = (block("tool", 1_500, "tools"), block("rules", 2_500, "system", role=None))
 
+STEP = 128
+"""Tokens in which reads of the automatic cache are counted."""
+
 UNSEEN = frozenset({"AS503", "AS501"})
 """Causes outside the model: another host's cache, another request in flight."""
 
@@ -135,9 +138,19 @@ def holds(found: Session, verdicts: tuple[Verdict, ...], marked: bool) -> None:
         if marked and before.usage is not None and before.prompt.common_length(body) == len(before.prompt):
             warm = (before.usage.read or 0) + (before.usage.write or 0)
             assert read < warm or not warm, f"all that was left was read: {told}"
+        assert verdict.evidence != "implied" or not verdict.alternatives, told
+        assert verdict.cause not in verdict.alternatives, told
         if verdict.evidence == "proved" and verdict.cause not in UNSEEN and marked:
             assert verdict.predicted is not None
             assert abs(verdict.predicted - read) * 100 <= read, told
+        if not marked:
+            common = before.prompt.common_length(body)
+            if common == len(before.prompt):
+                assert read < before.prompt.tokens - STEP, f"all that was left was read: {told}"
+            if verdict.evidence == "proved":
+                # What stands in front of the change, or what the model of the cache says: to a step, and its end.
+                foretold = (verdict.predicted or 0, before.prompt.tokens_until(common))
+                assert min(abs(one - read) for one in foretold) <= 2 * STEP, told
 
 
 @given(turns)

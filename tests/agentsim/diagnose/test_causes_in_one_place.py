@@ -21,6 +21,7 @@ JUDGES = {
     "core/verdict.py",
     "diagnose/automatic_bodies.py",
     "diagnose/automatic_rows.py",
+    "diagnose/body_case.py",
     "diagnose/elimination.py",
     "diagnose/hypotheses/breakpoint_hypotheses.py",
     "diagnose/hypotheses/lifetime_hypotheses.py",

@@ -63,7 +63,7 @@ def test_a_slot_that_another_conversation_took_is_named(provider, model):
     mine = [turn("m1", 0, "AB", provider, model, 0), turn("m2", 60, "ABC", provider, model, 0)]
     other = turn("o1", 30, "XY", provider, model, 0, "other")
     verdict = diagnose(session([mine[0], other, mine[1]])).verdicts[2]
-    assert (verdict.kind, verdict.cause, verdict.evidence) == ("miss", "AS504", "implied")
+    assert (verdict.kind, verdict.cause, verdict.evidence) == ("miss", "AS504", "likely")
     assert "Since request m1 another prompt was computed in its slot" in verdict.established[0]
     alone = [mine[0], msgspec.structs.replace(mine[1], usage=Usage(fresh=SIZE, read=2 * SIZE, output=3))]
     assert diagnose(session(alone)).verdicts[1].kind == "hit"

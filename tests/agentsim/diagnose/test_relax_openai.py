@@ -134,6 +134,6 @@ def test_one_question_after_the_other_is_a_breakpoint_on_what_changes() -> None:
 def test_a_loss_without_a_reason_stays_unexplained_unless_it_came_too_soon() -> None:
     nothing = Usage(fresh=2, read=0, write_short=3_700, output=6)
     soon = judged(sent("1", 0, body(*TURNS)), sent("2", 20, body(*GROWN), usage=nothing))[1]
-    assert (soon.cause, soon.evidence) == ("AS501", "implied"), "written entries became readable after up to 30 s"
+    assert (soon.cause, soon.evidence) == ("AS501", "likely"), "written entries became readable after up to 30 s"
     later = judged(sent("1", 0, body(*TURNS)), sent("2", 40, body(*GROWN), usage=nothing))[1]
     assert (later.cause, later.evidence, later.alternatives) == ("AS902", "unexplained", ("AS503",))

@@ -56,7 +56,7 @@ class Case(NamedTuple):
 
 def third_party(file: str) -> Case:
     """Rows 2 to 4 read all but the new turn; after the pause an automatic cache had dropped it."""
-    return Case(f"F4-third-party-anthropic/{file}.jsonl", (Told(5, "miss", "AS205", lost=26_768, evidence="implied"),))
+    return Case(f"F4-third-party-anthropic/{file}.jsonl", (Told(5, "miss", "AS205", lost=26_768, evidence="likely"),))
 
 
 CASES = (
@@ -80,7 +80,7 @@ CASES = (
     ),
     Case(
         "06-final-step/b-all-tools-forced/log.jsonl",
-        (Told(7, "miss", "AS401", lost=23_568, evidence="implied", left_open=("AS503",)),),
+        (Told(7, "miss", "AS401", lost=23_568, evidence="likely", left_open=("AS503",)),),
     ),
     Case(
         "07-codex-luna-5min-tool/rollout-2026-08-06T22-23-00-0000.jsonl",

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from agentsim.core.session import Event, Lane, ProviderDiagnosis, Request, Session, Usage
 from agentsim.diagnose import row_judge
-from agentsim.diagnose.diagnosis import judge_rows
+from agentsim.diagnose.diagnosis import diagnose, judge_rows
 from agentsim.diagnose.elimination import find_cause, hypotheses_on
 from agentsim.diagnose.facts_from_session import facts_of
-from agentsim.diagnose.provider_words import fitting, known_words
+from agentsim.diagnose.hypothesis import SHOWN, Hypothesis, settled_by
+from agentsim.diagnose.provider_words import answer_to, fitting, known_words
 from agentsim.traces.format_registry import read
 from tests.traces.format_samples import BY_MODULE
 
@@ -60,13 +61,49 @@ def check(session: Session, *, blind: bool) -> int:
         sufficient = [one.code for one in said if one.standing == "sufficient"]
         if verdict.evidence == "implied":
             assert verdict.cause in sufficient
+            first = next(one for one in said if one.code == verdict.cause and one.standing == "sufficient")
+            others = [one for one in settled_by(first, said) if one.code != first.code]
+            if case.reason is None:
+                assert all(one.standing == "excluded" for one in others), "implied, and others are not excluded"
+            assert not verdict.alternatives
+        fits = frozenset() if case.reason is None else fitting(case.reason)
+        finer = [one.code for one in said if is_shown(one) and one.code in fits]
+        if finer and answer_to(case.reason) is not None and case.reason != "previous_message_not_found":
+            assert verdict.cause in finer, "what the log shows and fits the provider's word wins over it"
         if verdict.evidence == "unexplained":
             assert verdict.cause in UNEXPLAINED
             assert not sufficient
-        if verdict.evidence == "likely":
+        if verdict.evidence == "likely" and not sufficient:
             assert named & UNEXPLAINED or case.reason is not None, "that nothing changed stays possible"
         assert set(sufficient) <= named, "the provider's word erases what the log shows"
     return sum(verdict.kind == "miss" for verdict in verdicts)
+
+
+def is_shown(one: Hypothesis) -> bool:
+    return one.standing == "sufficient" or (one.standing != "excluded" and one.weight >= SHOWN)
+
+
+def check_bodies(session: Session) -> int:
+    """Hold against verdicts by bodies what is true of all; how many losses there were."""
+    found = diagnose(session)
+    by_id = {row.request.id: row for row in found.rows}
+    for row, verdict in zip(found.rows, found.verdicts, strict=True):
+        usage = row.usage
+        told = f"{session.id} {row.request.id}: {verdict}"
+        assert verdict.lost <= (usage.write or 0) + (usage.fresh or 0) or usage.read is None, told
+        assert verdict.cause not in verdict.alternatives, told
+        assert verdict.evidence != "implied" or not verdict.alternatives, told
+        assert verdict.evidence != "unexplained" or verdict.cause in UNEXPLAINED, told
+        before = by_id.get(verdict.compared_with or "")
+        if verdict.kind != "miss" or before is None or before.request.prompt is None or row.request.prompt is None:
+            continue
+        assert verdict.lost <= max(before.request.prompt.tokens, before.usage.total_input or 0), told
+        left = (before.usage.read or 0) + (before.usage.write or 0)
+        whole = before.request.prompt.common_length(row.request.prompt) == len(before.request.prompt)
+        if before.usage.write and whole and usage.read is not None:
+            assert usage.read < left, f"all that its predecessor left was read: {told}"
+        assert verdict.lost <= max(0, (usage.total_input or row.request.prompt.tokens) - (usage.read or 0)), told
+    return sum(verdict.kind == "miss" for verdict in found.verdicts)
 
 
 def verdict_usage(session: Session, id: str) -> Usage | None:
@@ -90,6 +127,15 @@ def test_the_samples_of_all_readers(blind: bool) -> None:
         check(session, blind=blind)
 
 
+def full() -> list[Session]:
+    return [session for _, session in samples() if session.completeness == "full"]
+
+
+def test_the_bodies_of_all_readers() -> None:
+    assert sum(check_bodies(session) for session in full()) > 0
+    assert len(full()) > 5
+
+
 counts = st.sampled_from((0, 3, 128, 1_000, 2_047, 9_000, 9_600, 20_000, 40_000)) | st.integers(0, 60_000)
 maybe = st.none() | counts
 
@@ -109,6 +155,26 @@ def test_changed_samples(data: st.DataObject) -> None:
     )
     requests = (*session.requests[:at], changed, *session.requests[at + 1 :])
     check(msgspec.structs.replace(session, requests=requests), blind=data.draw(st.booleans()))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_changed_bodies(data: st.DataObject) -> None:
+    session = data.draw(st.sampled_from([one for one in full() if one.requests]))
+    at = data.draw(st.integers(0, len(session.requests) - 1))
+    old = session.requests[at]
+    total = (old.usage and old.usage.total_input) or (old.prompt.tokens if old.prompt is not None else 9_000)
+    read = min(total, data.draw(counts))
+    written = data.draw(st.integers(0, total - read))
+    changed = msgspec.structs.replace(
+        old,
+        usage=Usage(fresh=total - read - written, read=read, write_short=written, output=5),
+        host=data.draw(st.sampled_from((old.host, "elsewhere"))),
+        start=old.start if old.start is None else old.start + data.draw(st.sampled_from((0, 1, 400))) * SECOND,
+    )
+    check_bodies(
+        msgspec.structs.replace(session, requests=(*session.requests[:at], changed, *session.requests[at + 1 :]))
+    )
 
 
 EVENTS = ("compaction", "clearing", "tools_delta", "instructions_delta", "api_error", "prompt_submitted")

@@ -98,7 +98,7 @@ def test_c30_below_the_minimum_nothing_is_written_and_nothing_is_a_miss() -> Non
         {"t": 0, "fresh": 2_500, "read": 0, "write_short": 0}, {"t": 20, "fresh": 2_500, "read": 0, "write_short": 0}
     )
     assert [v.kind for v in found] == ["uncached", "uncached"]
-    assert all("AS303" in v.alternatives for v in found)
+    assert all((v.cause, v.evidence, v.alternatives) == ("AS305", "implied", ()) for v in found), "2,500 are enough"
 
 
 def test_c33_the_same_prompt_right_after_the_first_may_not_be_readable_yet() -> None:
@@ -398,7 +398,7 @@ def talk(*texts: str) -> Prompt:
 @pytest.mark.parametrize(
     ("later", "read", "cause", "evidence"),
     [
-        (("one", "TWO", "three", "four"), 9_000, "AS120", "implied"),
+        (("one", "TWO", "three", "four"), 9_000, "AS120", "likely"),
         (("one", "TWO", "three", "four"), 0, "AS902", "unexplained"),  # it alone would leave tools and system
         (("one", "two", "three", "four"), 9_000, "AS901", "unexplained"),  # nothing of it is in the log
     ],
@@ -442,7 +442,8 @@ def test_a_read_after_more_than_five_minutes_proves_an_hour() -> None:
 def test_what_a_row_itself_shows(fields: Mapping[str, object], cause: str) -> None:
     before = {"t": 0, "read": 0, "write_short": 20_000, "speed": "standard", "account": "one"}
     verdict = verdicts(before, {"t": 20, "speed": "standard", "account": "one", **fields})[1]
-    assert (verdict.kind, verdict.cause, verdict.evidence) == ("miss", cause, "implied")
+    assert (verdict.kind, verdict.cause) == ("miss", cause)
+    assert verdict.evidence == ("likely" if verdict.alternatives else "implied")
 
 
 def test_a_few_tokens_at_the_end_of_a_message_are_no_loss() -> None:

@@ -231,7 +231,7 @@ def test_a_server_that_leaves_out_the_thinking_of_earlier_turns(whose: str, sett
     rows = [(0, spoken(1, True), 3_900, 0), (20, spoken(3, True), 4_800, 3_840), (40, spoken(5, True), 5_700, 3_840)]
     first, second, third = judged(tmp_path / "a.jsonl", chat_api(whose, *rows))
     assert (first.kind, second.kind) == ("first", "hit")
-    assert (third.kind, third.cause, third.evidence) == ("miss", "AS402", "implied")
+    assert (third.kind, third.cause, third.evidence) == ("miss", "AS402", "likely")
     assert third.fix is not None
     assert setting in third.fix
 

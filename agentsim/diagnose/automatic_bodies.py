@@ -106,7 +106,7 @@ class AutomaticJudge:
             sentence = f"The prompt has {this.total:,} tokens; shorter ones than {rules.minimum:,} are not kept."
             doubt = kept_by_another(rules, this.total)
             said = (sentence,) if doubt is None else (sentence, doubt)
-            evidence: Evidence = "proved" if doubt is None else "implied"
+            evidence: Evidence = "proved" if doubt is None else "likely"
             verdict = self._plain(this, parent, "uncached", read, predicted, "AS303", evidence, *said)
             return verdict if doubt is None else msgspec.structs.replace(verdict, alternatives=("AS902", "AS503"))
         if beside is not None:

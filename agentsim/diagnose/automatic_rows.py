@@ -13,6 +13,7 @@ from agentsim.diagnose.disputed_minimum import kept_by_another
 from agentsim.diagnose.elimination import find_cause
 from agentsim.diagnose.hypotheses.lifetime_hypotheses import DOUBT
 from agentsim.diagnose.hypotheses.prefix_hypotheses import MOST
+from agentsim.diagnose.hypothesis import unproved
 from agentsim.diagnose.lifetime_clock import LifetimeClock
 from agentsim.diagnose.row_case import RowCase, rules_of
 from agentsim.diagnose.row_facts import LaneMemory, RowFacts
@@ -66,13 +67,15 @@ def judge_automatic(
             established=("The history was replaced by a summary, on purpose.",),
         )
     if row.read == 0 and expected < (minimum := _minimum(row)):
-        doubt = kept_by_another(rules_of(row), expected)
+        rules = rules_of(row)
+        doubt = kept_by_another(rules, expected)
+        others = () if rules is not None and expected < rules.minimum and doubt is None else ("AS902",)
         return Verdict(
             request=row.id,
             kind="uncached",
             cause="AS303",
-            evidence="likely",
-            alternatives=("AS902",),
+            evidence=unproved(others),
+            alternatives=others,
             compared_with=parent.id,
             established=(
                 f"Only {expected:,} tokens were there to be read; {_begins_at(minimum)}.",

@@ -46,4 +46,4 @@ def test_too_short_by_one_source_alone(bodies: bool, size: int, doubted: bool) -
     verdict = diagnose(twice(size, bodies=bodies, model="gemini-2.5-flash", provider="google")).verdicts[1]
     assert (verdict.kind, verdict.cause) == ("uncached", "AS303")
     assert ("Another source says 1,024" in " ".join(verdict.established)) is doubted
-    assert verdict.evidence == ("proved" if bodies and not doubted else "implied")
+    assert verdict.evidence == ("likely" if doubted else "proved" if bodies else "implied")

@@ -317,7 +317,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         return _complain(_usage(error))
     except (click.Abort, KeyboardInterrupt):
-        sys.stderr.write("\n")
+        sys.stderr.write("\nagentsim: stopped\n")
         return ExitCode.INTERRUPTED
 
 

@@ -8,9 +8,11 @@ speed of generation; throughput when several ask at once; what it all costs; and
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from statistics import median
+from typing import TypeVar
 
 from agentsim.engine.inference_engine import Engine
 from agentsim.engine.model_loading import LoadedModel
@@ -23,6 +25,7 @@ LONG = 2_048
 """Tokens of a history whose keys any device splits among its processors."""
 
 Prompts = list[list[int]]
+_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True)
@@ -99,13 +102,26 @@ class BenchLoad:
     concurrency: tuple[int, ...] = (1, 2, 4, 8, 16)
 
 
-def measure_outcomes(loaded: LoadedModel, load: BenchLoad) -> Outcomes:
-    """Measure all eight. Deterministic but for times."""
+def measure_outcomes(
+    loaded: LoadedModel, load: BenchLoad, progress: Callable[[int, int], object] | None = None
+) -> Outcomes:
+    """Measure all eight. Deterministic but for times. ``progress`` is told how many measurements of how many are
+    through."""
+    parts, done = 5 + len(load.concurrency), 0
+
+    def measured(part: _Part) -> _Part:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, parts)
+        return part
+
     prompts = _prompts(loaded, load, load.prefix, load.questions)
     pages = -(-(load.prefix + load.question + load.new_tokens) // PAGE) * 2 + load.questions * 4
     _warm_up(loaded)
-    cached, engine, seconds = _one_by_one(loaded, load, prompts, pages, cache=True)
-    bare, _, uncached_seconds = _one_by_one(loaded, load, prompts, pages, cache=False)
+    measured(None)
+    cached, engine, seconds = measured(_one_by_one(loaded, load, prompts, pages, cache=True))
+    bare, _, uncached_seconds = measured(_one_by_one(loaded, load, prompts, pages, cache=False))
     first_hits = [sequence.time_to_first_token or 0 for sequence in cached[1:]]
     first_bare = [sequence.time_to_first_token or 0 for sequence in bare[1:]]
     return Outcomes(
@@ -121,16 +137,16 @@ def measure_outcomes(loaded: LoadedModel, load: BenchLoad) -> Outcomes:
         peak_bytes=engine.peak_bytes,
         repeated=load.prefix * (load.questions - 1),
         hits=sum(sequence.reused for sequence in cached[1:]),
-        restored=measure_restore(loaded.model, prompts[0], PAGE),
+        restored=measured(measure_restore(loaded.model, prompts[0], PAGE)),
         time_to_first_token=round(median(first_hits)),
         uncached_time_to_first_token=round(median(first_bare)),
         rate=median([sequence.token_rate or 0.0 for sequence in cached]),
         uncached_rate=median([sequence.token_rate or 0.0 for sequence in bare]),
-        throughput=tuple(_together(loaded, load, number) for number in load.concurrency),
+        throughput=tuple(measured(_together(loaded, load, number)) for number in load.concurrency),
         seconds=seconds,
         uncached_seconds=uncached_seconds,
         questions=load.questions,
-        answers=_answers(loaded, load, prompts, [sequence.generated for sequence in bare], cached, pages),
+        answers=measured(_answers(loaded, load, prompts, [sequence.generated for sequence in bare], cached, pages)),
     )
 
 

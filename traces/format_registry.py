@@ -87,6 +87,7 @@ FORMATS = (
     LogFormat("agentsim.traces.readers.gemini"),
     LogFormat("agentsim.traces.readers.gemini_stream"),
     LogFormat("agentsim.traces.readers.qwen"),
+    LogFormat("agentsim.traces.readers.kimi"),
     LogFormat("agentsim.traces.readers.cline"),
     LogFormat("agentsim.traces.readers.openhands"),
     LogFormat("agentsim.traces.readers.swe_agent"),

@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
+from agentsim.core.session import Problem
 from agentsim.diagnose import Diagnosis
 from agentsim.tui.ink import Piece, lines
 from agentsim.tui.remembered_state import RememberedState
@@ -39,6 +40,9 @@ class ScreenHost(Protocol):
 
     def choose_other(self, diagnosis: Diagnosis) -> None:
         """Choose a session to compare with this one."""
+
+    def show_problems(self, problems: Sequence[Problem]) -> None:
+        """List what could not be read, and why."""
 
     def notify_failure(self, failure: str) -> None:
         """Say that something could not be read."""

@@ -27,7 +27,7 @@ MOST_DRAWN = 500
 
 class GridColumn(NamedTuple):
     """A column of a grid. Those of the least ``weight`` give way where the screen is narrow; one of ``weight`` 9 never
-    does. ``grows`` takes what room is left."""
+    does. What room is left goes first to columns with a ``most``, up to so many cells, then to those that ``grows``."""
 
     key: str
     title: str
@@ -35,6 +35,7 @@ class GridColumn(NamedTuple):
     align: Literal["<", ">"] = ">"
     weight: int = 9
     grows: bool = False
+    most: int = 0
 
 
 class Rows(Protocol):
@@ -223,8 +224,15 @@ class Grid(ScrollView, can_focus=True):
                 break
             shown.remove(weakest)
         left = max(room - taken(), 0)
+        widths = {i: columns[i].width for i in shown}
+        for i in shown:
+            more = max(min(columns[i].most - widths[i], left), 0)
+            widths[i] += more
+            left -= more
         growing = [i for i in shown if columns[i].grows]
-        self._shown = [(i, columns[i].width + (left // len(growing) if columns[i].grows else 0)) for i in shown]
+        for i in growing:
+            widths[i] += left // len(growing)
+        self._shown = [(i, widths[i]) for i in shown]
         self._layout = (tuple(columns), self._shown)
         if self._layout != before:
             self._drawn.clear()

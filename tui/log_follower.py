@@ -56,7 +56,7 @@ def _beside(file: str) -> list[str]:
 
 def follow(screen: TraceScreen) -> Worker[None]:
     """Keep a screen's session up to date until the screen is closed."""
-    screen.following = True
+    screen.begin_to_follow()
     session = screen.diagnosis.session
     return screen.run_worker(
         lambda: _watch(screen, session.files, session.id), thread=True, exclusive=True, group="follow"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from textual.theme import Theme
 
 DARK = Theme(
@@ -97,3 +99,19 @@ FALLBACK = {
     "cursor-row": "ansi_blue",
 }
 """Our colours in a theme that is not ours: the terminal's own."""
+
+_GROUNDS = frozenset({"faint", "cursor-row"})
+"""Variables that stay as they are without colours: a ground, and text that is meant to step back."""
+
+
+def colourless(theme: Theme) -> Theme:
+    """A theme for ``NO_COLOR``: every ink has the text's own colour, so that none turns into a dark grey. What is bold,
+    a miss above all, stands out by that alone."""
+    text = theme.foreground or ""
+    variables = {name: value if name in _GROUNDS else text for name, value in theme.variables.items()}
+    return dataclasses.replace(theme, accent=text, warning=text, error=text, success=text, variables=variables)
+
+
+def colourless_fallback() -> dict[str, str]:
+    """The same for a theme that is not ours: the terminal's own text colour."""
+    return {name: value if name in _GROUNDS else "ansi_default" for name, value in FALLBACK.items()}

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import ClassVar
 
 import msgspec
@@ -16,15 +17,25 @@ from textual.message import Message
 from textual.screen import Screen
 
 from agentsim.core.garbage_collection import keep_what_is_there
-from agentsim.core.session import Session
+from agentsim.core.session import Problem, Session
 from agentsim.diagnose import Diagnosis
 from agentsim.report.clean import clean
 from agentsim.tui import remembered_state
 from agentsim.tui.base_screen import Page
-from agentsim.tui.themes import FALLBACK, THEMES
+from agentsim.tui.themes import FALLBACK, THEMES, colourless, colourless_fallback
+
+KEY_NAMES = {"slash": "/", "ctrl+q": "Ctrl+Q", "ctrl+t": "Ctrl+T", "space": "Space"}
+"""Keys as the help page writes them."""
 
 MANY = 20_000
 """Rows from which on a session is kept from the garbage collector."""
+
+
+@cache
+def _own_actions(kind: type) -> frozenset[str]:
+    """The actions of the keys that a class, or one that it is made from, declares in this package."""
+    declared = (vars(base).get("BINDINGS", ()) for base in kind.__mro__ if base.__module__.startswith("agentsim."))
+    return frozenset(binding.action for bindings in declared for binding in bindings if isinstance(binding, Binding))
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +81,8 @@ class AgentsimApp(App[int]):
         )
         self.failure: str | None = None
         """Why the app ended, where it could not do what it was asked to."""
-        for theme in THEMES:
+        self._themes = tuple(map(colourless, THEMES)) if self.no_color else THEMES
+        for theme in self._themes:
             self.register_theme(theme)
         if self.memory.theme not in self.available_themes:
             self.memory.theme = "dark"
@@ -78,7 +90,7 @@ class AgentsimApp(App[int]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our colours for themes that are not ours."""
-        return FALLBACK
+        return colourless_fallback() if self.no_color else FALLBACK
 
     # Opening
 
@@ -136,6 +148,15 @@ class AgentsimApp(App[int]):
         from agentsim.tui.help_screen import HelpScreen
 
         self.push_screen(HelpScreen(page.HELP_TITLE, page.HELP_KEYS))
+
+    def show_problems(self, problems: Sequence[Problem]) -> None:
+        """List what could not be read, and why."""
+        from agentsim.tui.problems_screen import ProblemsScreen
+
+        if problems:
+            self.push_screen(ProblemsScreen(problems))
+        else:
+            self.notify("Everything was read.", markup=False, timeout=4)
 
     def ask_export(self, page: Page) -> None:
         """Ask for a format, and export what a screen shows."""
@@ -200,17 +221,20 @@ class AgentsimApp(App[int]):
         self.memory.theme = self.theme
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Every action of the screen by its name, then those of the app."""
+        """Every action of the screen by its name and key, then the themes. What the framework adds of its own (moving
+        the focus, its screenshots and key list) has a key or a page here already, and is left out."""
         seen: set[str] = set()
         for active in screen.active_bindings.values():
-            binding = active.binding
-            if binding.description and binding.action not in seen and active.enabled:
+            binding, node = active.binding, active.node
+            name = binding.description
+            # Names begin with a capital where they are for people; those of the grid's moves do not.
+            wanted = name[:1].isupper() and active.enabled and binding.action in _own_actions(type(node))
+            if wanted and binding.action not in seen:
                 seen.add(binding.action)
                 key = binding.key_display or binding.key
-                yield SystemCommand(binding.description, f"key {key}", self._runner(binding.action, active.node))
-        for theme in THEMES:
-            yield SystemCommand(f"Theme: {theme.name}", "change the colours", self._chooser(theme.name))
-        yield from super().get_system_commands(screen)
+                yield SystemCommand(f"{name}  ({KEY_NAMES.get(key, key)})", "", self._runner(binding.action, node))
+        for theme in self._themes:
+            yield SystemCommand(f"Theme: {theme.name}", "", self._chooser(theme.name))
 
     def _runner(self, action: str, node: object) -> Callable[[], None]:
         def run() -> None:

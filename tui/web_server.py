@@ -67,18 +67,23 @@ async def _refuse_strangers(request: web.Request, handler: Handler) -> web.Strea
 
 
 PORT = web.AppKey("port", int)
+PAGE = os.path.join(os.path.dirname(__file__), "web_page")
+
+
+async def _keyboard_script(request: web.Request) -> web.StreamResponse:
+    return web.FileResponse(os.path.join(PAGE, "take-keyboard.js"))
 
 
 class LocalServer(Server):
     """The server of textual-serve, for requests to our own loopback address only."""
 
     def __init__(self, command: str, port: int) -> None:
-        page = os.path.join(os.path.dirname(__file__), "web_page")
-        super().__init__(command, host=HOST, port=port, title="agentsim", templates_path=page)
+        super().__init__(command, host=HOST, port=port, title="agentsim", templates_path=PAGE)
 
     async def _make_app(self) -> web.Application:
         app = await super()._make_app()
         app[PORT] = self.port
+        app.router.add_get("/take-keyboard.js", _keyboard_script)
         app.middlewares.append(_refuse_strangers)
         return app
 

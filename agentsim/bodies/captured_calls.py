@@ -9,7 +9,7 @@ from agentsim.bodies.api_shapes import OPENAI_APIS, Api
 from agentsim.bodies.aws_event_stream import inner_events, is_event_stream
 from agentsim.bodies.messages_replies import read_message
 from agentsim.bodies.openai_replies import OpenAIReply
-from agentsim.bodies.sse import read_events, read_stream
+from agentsim.bodies.sse import is_stream, read_events, read_stream
 from agentsim.core.strict_decoding import decode
 
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -38,5 +38,4 @@ def read_answered(data: bytes, api: Api) -> OpenAIReply:
         return OpenAIReply(gemini_content.read_answer(data))
     if is_event_stream(data):
         return OpenAIReply(read_events(inner_events(data)))
-    is_stream = data.lstrip().startswith((b"event:", b"data:"))
-    return OpenAIReply(read_stream(data) if is_stream else read_message(data))
+    return OpenAIReply(read_stream(data) if is_stream(data) else read_message(data))

@@ -13,7 +13,7 @@ import msgspec
 
 from agentsim.bodies.input_conventions import input_includes_cached
 from agentsim.bodies.messages_replies import MessagesReply
-from agentsim.bodies.sse import data_of
+from agentsim.bodies.sse import data_of, is_stream
 from agentsim.core.session import Usage
 from agentsim.core.strict_decoding import BadRow, Count, decode
 
@@ -127,7 +127,7 @@ def read_answer(data: bytes) -> MessagesReply:
     start = data.lstrip()
     if start.startswith(b"["):
         chunks = decode(_lists, data)
-    elif start.startswith((b"data:", b"event:")):
+    elif is_stream(start):
         chunks = []
         for raw in data_of(data):
             try:

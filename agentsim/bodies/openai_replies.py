@@ -11,7 +11,7 @@ from agentsim.bodies.answering_hosts import host_named
 from agentsim.bodies.messages_replies import MessagesReply
 from agentsim.bodies.messages_usage import ABSENT
 from agentsim.bodies.openai_usage import OpenAIUsage, openai_usage, picodollars
-from agentsim.bodies.sse import data_of
+from agentsim.bodies.sse import data_of, is_stream
 from agentsim.core.session import ProviderDiagnosis, Usage
 from agentsim.core.strict_decoding import BadRow, Count
 
@@ -99,7 +99,7 @@ def read_stream(data: bytes) -> OpenAIReply:
 
 def read(data: bytes) -> OpenAIReply:
     """What a recorded answer tells, whole or streamed. Raises BadRow when it is none."""
-    return read_stream(data) if data.lstrip().startswith((b"event:", b"data:")) else read_answer(data)
+    return read_stream(data) if is_stream(data) else read_answer(data)
 
 
 def _answered(body: _Body, *, finished: bool) -> OpenAIReply:

@@ -16,6 +16,7 @@ from agentsim.bodies.messages_replies import MessagesReply, ReplyUsage, Response
 from agentsim.core.strict_decoding import BadRow, decode
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_STREAM_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?::|event:|data:|id:|retry:)")
 _WANTED = re.compile(rb'"(?:message_start|message_delta|message_stop|error)"')
 
 
@@ -32,6 +33,12 @@ class _Event(msgspec.Struct, gc=False):
 
 _events = msgspec.json.Decoder(_Event)
 _USAGE_FIELDS = ReplyUsage.__struct_fields__
+
+
+def is_stream(data: bytes) -> bool:
+    """Whether a body is one of server-sent events: it begins with a field, or with a comment (which gateways send while
+    they wait for the first event). No JSON begins so."""
+    return _STREAM_START.match(data) is not None
 
 
 def read_stream(text: bytes | str) -> MessagesReply:
@@ -81,6 +88,7 @@ def _later(before: ReplyUsage | None, after: ReplyUsage) -> ReplyUsage:
 def data_of(stream: bytes) -> Iterator[bytes]:
     """The ``data`` of each event of a stream. Several ``data`` lines of one event are joined by a newline."""
     pending: list[bytes] = []
+    stream = stream.removeprefix(b"\xef\xbb\xbf")
     for line in _LINE_END.split(stream) if b"\r" in stream else stream.split(b"\n"):
         if line.startswith(b"data:"):
             pending.append(line[5:].lstrip(b" "))

@@ -107,7 +107,7 @@ def command(
         skips = tell_skips(sessions, problems, strict)
         return skips if skips is not ExitCode.OK else found
     try:
-        with ProgressBar("comparing") as progress:
+        with ProgressBar("comparing", unit="simulation", ticks=True) as progress:
             comparison = compare(sessions, named, also=others, combine=combine, progress=progress)
     except CannotSimulate as error:
         comparison = nothing_simulated(error)
@@ -154,7 +154,7 @@ def _swept(sessions: list[Session], name: str, as_json: bool) -> ExitCode:
     from agentsim.whatif.setting_sweeps import sweep
 
     try:
-        with ProgressBar("comparing") as progress:
+        with ProgressBar("comparing", unit="simulation", ticks=True) as progress:
             curve = sweep(sessions, name, progress=progress)
     except CannotSimulate as error:
         from agentsim.report.screen.bounds_page import write_bounds

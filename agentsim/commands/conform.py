@@ -100,7 +100,7 @@ def command(
     chosen = [act(name) for name in known_acts if not acts or name in acts]
     pairs = [(one, each) for one in adapters for each in chosen]
     results = []
-    with ProgressBar("acting") as progress, ThreadPoolExecutor(jobs) as pool:
+    with ProgressBar("acting", unit="act") as progress, ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(run_act, each, one, keep=_place(keep, one.name, each.name)) for one, each in pairs]
         for each_done in waiting:
             results.append(each_done.result())

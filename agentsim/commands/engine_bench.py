@@ -31,13 +31,15 @@ def command(prefix: int, hourly: float | None, as_json: bool, **options: Any) ->
     code is 1 when an answer differs.
     """
     from agentsim.commands.options.engine_options import engine_failures, load_model
+    from agentsim.report.progress import ProgressBar
 
     loaded = load_model(options)
     with engine_failures():
         from agentsim.engine.cache_outcomes import BenchLoad, measure_outcomes
 
         try:
-            outcomes = measure_outcomes(loaded, BenchLoad(prefix=prefix))
+            with ProgressBar("measuring", unit="measurement", ticks=True) as progress:
+                outcomes = measure_outcomes(loaded, BenchLoad(prefix=prefix), progress)
         except ValueError as error:
             raise Failure(str(error), remedy="give a smaller --prefix", code=ExitCode.USAGE) from None
     if as_json:

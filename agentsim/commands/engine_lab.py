@@ -109,7 +109,7 @@ def _run(wanted: Sequence[str], settings: LabSettings, *, quiet: bool) -> list[R
 
     results: list[Result] = []
     for number, name in enumerate(wanted):
-        with ProgressBar(name) as progress:
+        with ProgressBar(name, unit="experiment", ticks=True) as progress:
             progress(number, len(wanted))
             started = time.perf_counter()
             try:

@@ -138,7 +138,7 @@ def _page(where: Sequence[str], html: str, title: str, content: bool, strict: bo
     if not summary.sessions:
         tell_problems(summary.problems)
         raise Failure("no session in here", file=where[0], remedy="'agentsim trace formats PATH' tells what it is")
-    with ProgressBar("simulating settings") as progress:
+    with ProgressBar("simulating settings", unit="session") as progress:
         studies = studies_of(summary.by_loss, progress)
     advice = worth_setting(studies, len(summary.by_loss))
     leads = leads_of(summary, {study.session: study.marks for study in studies})

@@ -95,7 +95,7 @@ def command(
     check_packages()
     _check_memory(memory)
     try:
-        with ProgressBar("sweeping") as progress:
+        with ProgressBar("sweeping", ticks=True) as progress:
             done = sweep(
                 paths,
                 asked,
@@ -107,6 +107,9 @@ def command(
                 shard_bytes=shard << 20,
                 progress=progress,
             )
+    except KeyboardInterrupt:
+        warn(f"stopped: what was done is kept in {folder}, and the same command does the rest")
+        raise
     except NotOurs as error:
         raise Failure(str(error), file=folder, remedy=error.remedy, code=ExitCode.USAGE) from None
     except ValueError as error:

@@ -237,7 +237,7 @@ def replay_on_engine(session: Session, as_json: bool, options: dict[str, Any]) -
         longest = options["longest"]
         if longest is None and loaded.model.device.type == "cpu":
             longest = LONGEST_ON_CPU
-        with ProgressBar("replaying") as progress:
+        with ProgressBar("replaying", unit="request", ticks=True) as progress:
             done = replay_on_engine(
                 session,
                 loaded,

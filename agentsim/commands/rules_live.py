@@ -131,7 +131,7 @@ def _send(
     backend = LiveBackend(account, output=output, speed=speed)
     paper = Paper.on(beside(out))
     try:
-        with journal(out) as file, ProgressBar("sending") as progress:
+        with journal(out) as file, ProgressBar("sending", unit="request") as progress:
             file.add(head_row(session.id, account.api, account.host, rules, len(plan.requests)))
             try:
                 for row in send(plan, backend, rules):

@@ -176,7 +176,7 @@ def _run(
 
     total, done = len(cells) * len(seeds), 0
     trials = []
-    with ProgressBar("simulating") as progress:
+    with ProgressBar("simulating", unit="run", ticks=True) as progress:
 
         def step() -> None:
             nonlocal done

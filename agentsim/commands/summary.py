@@ -95,7 +95,7 @@ def command(
         from agentsim.fleet.summary.session_study import studies_of, with_rows
         from agentsim.fleet.summary.worth_setting import worth_setting
 
-        with ProgressBar("simulating settings") as progress:
+        with ProgressBar("simulating settings", unit="session") as progress:
             studies = studies_of(summary.by_loss, progress)
         advice = worth_setting(studies, len(summary.by_loss))
         leads = leads_of(summary, {study.session: study.marks for study in studies})

@@ -15,7 +15,7 @@ from agentsim.core.session import Problem
 from agentsim.rules.prices.price_store import ADDITIONS, cache_file
 from agentsim.rules.providers.rules_library import brought_files, load_rules, provider_names
 from agentsim.traces.format_registry import told_format
-from agentsim.traces.harness_places import PLACES, FoundPlace, found_places
+from agentsim.traces.harness_places import PLACES, FoundPlace, found_places, unread_places
 from agentsim.traces.kept_places import state_folder
 from agentsim.traces.log_walk import find
 
@@ -38,6 +38,14 @@ class CheckedPlace(msgspec.Struct, frozen=True, kw_only=True):
     formats: tuple[FormatCount, ...]
     other_files: int
     problems: tuple[Problem, ...]
+
+
+class UnreadPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Logs that are there and are not read, and why."""
+
+    harness: str
+    path: str
+    reason: str
 
 
 class CheckedExtra(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +71,7 @@ class Checkup(msgspec.Struct, frozen=True, kw_only=True):
     python: str
     system: str
     places: tuple[CheckedPlace, ...]
+    unread: tuple[UnreadPlace, ...]
     not_there: tuple[str, ...]
     extras: tuple[CheckedExtra, ...]
     providers: int
@@ -76,13 +85,15 @@ class Checkup(msgspec.Struct, frozen=True, kw_only=True):
 def check_up(paths: Sequence[str] = ()) -> Checkup:
     """Look at the places of every harness, or at these paths, and at what is installed. Nothing is written."""
     places = [FoundPlace("", path) for path in paths] or found_places()
-    there = {place.harness for place in places}
+    unread = () if paths else tuple(unread_places())
+    there = {place.harness for place in (*places, *(place for place, _ in unread))}
     not_there = () if paths else tuple(one for one in ("Claude Code", *(p.harness for p in PLACES)) if one not in there)
     days = [load_rules(name).read_until for name in provider_names()]
     return Checkup(
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}".strip(),
         places=tuple(_checked(place) for place in places),
+        unread=tuple(UnreadPlace(harness=one.harness, path=one.path, reason=reason) for one, reason in unread),
         not_there=not_there,
         extras=tuple(
             CheckedExtra(name=name, purpose=extra.purpose, missing=missing_modules(name))

@@ -259,6 +259,14 @@ BY_MODULE: dict[str, Rows] = {
         _qwen("assistant", "a", "u", 3, model="qwen3-coder", usageMetadata={
             "promptTokenCount": 2000, "candidatesTokenCount": 9, "cachedContentTokenCount": 1024, "totalTokenCount": 2009}),
     ),
+    "kimi": _text(
+        "wire.jsonl",
+        {"type": "metadata", "protocol_version": "1.10"},
+        {"timestamp": START + 0.5, "message": {"type": "TurnBegin", "payload": {"user_input": "x"}}},
+        {"timestamp": START + 1.0, "message": {"type": "StepBegin", "payload": {"n": 1}}},
+        {"timestamp": START + 3.0, "message": {"type": "StatusUpdate", "payload": {"message_id": "m1", "token_usage": {
+            "input_other": 976, "output": 9, "input_cache_read": 1024, "input_cache_creation": 0}}}},
+    ),
     "cline": _document("s.messages.json", {"sessionId": "s", "messages": [
         {"id": "u", "role": "user", "ts": MS},
         {"id": "a", "role": "assistant", "ts": MS + 3000, "modelInfo": {"id": "claude-opus-5", "provider": "anthropic"},

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from agentsim.bodies.captured_calls import read_answered
 from agentsim.bodies.messages_replies import read_message
-from agentsim.bodies.sse import read_events, read_stream
+from agentsim.bodies.sse import is_stream, read_events, read_stream
 from agentsim.core.session import ProviderDiagnosis, Usage
 from agentsim.core.strict_decoding import BadRow
 from tests.traces.captures import MAIN, sse, stream, usage
@@ -125,3 +126,30 @@ def test_a_cut_stream_never_invents_counters(cut):
     except BadRow:
         return
     assert reply.usage in [Usage(fresh=4, write_other=100, read=3, output=n) for n in (5, 9)]
+
+
+CHAT = b"""data: {"id":"c","object":"chat.completion.chunk","model":"m","choices":[{"delta":{},"finish_reason":"stop"}]}
+
+data: {"object":"chat.completion.chunk","model":"m","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2}}
+
+data: [DONE]
+"""
+GENERATED = b"""data: {"candidates":[{"finishReason":"STOP"}],"modelVersion":"m","usageMetadata":{"promptTokenCount":9}}
+"""
+MESSAGES = sse(*stream("msg_1", usage(fresh=4, write=100, read=50, output=1), {"output_tokens": 9})).encode()
+
+
+@pytest.mark.parametrize(("api", "streamed"), [("chat", CHAT), ("generate", GENERATED), ("messages", MESSAGES)])
+@pytest.mark.parametrize(
+    "before", [b": PROCESSING\n\n: PROCESSING\n\n", b"id: 1\n", b"retry: 10\n\n", b"\n", b"\xef\xbb\xbf"]
+)
+def test_whatever_a_stream_may_begin_with_changes_nothing(api, streamed, before):
+    whole = read_answered(streamed, api)
+    assert whole.reply.usage is not None
+    again = read_answered(before + streamed, api)
+    assert again.reply.usage == whole.reply.usage
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"data:": 1}', b"[]", b"data", b"event", b"null", b'"data: x"'])
+def test_what_is_no_stream(body):
+    assert not is_stream(body)

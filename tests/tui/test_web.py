@@ -176,9 +176,10 @@ async def _look(socket: Any, address: str) -> None:
     await call("Page.navigate", url=address)
     await until(lambda: b"AS502" in received)
     assert b"r02" not in received  # the id of a row is in its story only
-    # Headless browsers that draw in software may never answer the protocol's own key events.
+    # Headless browsers that draw in software may never answer the protocol's own key events. The key goes to what has
+    # the keyboard, into which nobody has clicked.
     key = "new KeyboardEvent('keydown', {key: 'ArrowDown', keyCode: 40, which: 40, bubbles: true})"
-    await call("Runtime.evaluate", expression=f"document.querySelector('textarea').dispatchEvent({key})")
+    await call("Runtime.evaluate", expression=f"document.activeElement.dispatchEvent({key})")
     await until(lambda: b"r02" in received)
     state = await call("Runtime.evaluate", expression="document.body.className + document.body.innerText.length")
     await until(lambda: state in answers)

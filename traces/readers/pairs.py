@@ -18,7 +18,7 @@ from agentsim.bodies.api_shapes import Api, api_of, model_in
 from agentsim.bodies.captured_calls import body_to_read, read_answered
 from agentsim.bodies.messages_replies import read_message
 from agentsim.bodies.openai_replies import OpenAIReply
-from agentsim.bodies.sse import read_events, read_stream
+from agentsim.bodies.sse import is_stream, read_events, read_stream
 from agentsim.core.session import Problem, Session, Source
 from agentsim.core.strict_decoding import BadRow, decode
 from agentsim.traces.capture_files import read_captures
@@ -266,7 +266,7 @@ def _reply_in(raw: msgspec.Raw) -> _PairedAnswer | None:
                 openai_replies.read_stream(b"".join(b"data: " + text + b"\n\n" for text in texts)), True
             )
         return _PairedAnswer(OpenAIReply(read_events(texts)), False)
-    if data.lstrip().startswith((b"event:", b"data:")):
+    if is_stream(data):
         if _OPENAI_EVENT.search(data[:4096]):
             return _PairedAnswer(openai_replies.read_stream(data), True)
         return _PairedAnswer(OpenAIReply(read_stream(data)), False)

@@ -19,7 +19,7 @@ from hashlib import blake2b
 import msgspec
 
 from agentsim.bodies.messages_replies import MessagesReply, read_message
-from agentsim.bodies.sse import read_stream
+from agentsim.bodies.sse import is_stream, read_stream
 from agentsim.core.session import Problem, Session, Source
 from agentsim.core.strict_decoding import BadRow, decode
 from agentsim.traces.capture_files import read_captures
@@ -209,7 +209,7 @@ def _blocks_of(content: msgspec.Raw) -> list[_Block]:
 
 
 def _answer(path: str, time: int, data: bytes) -> _Answer:
-    if data.lstrip().startswith((b"event:", b"data:")):
+    if is_stream(data):
         return _Answer(path, time, read_stream(data), None)
     reply = read_message(data)
     try:

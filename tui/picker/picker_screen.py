@@ -37,8 +37,8 @@ class PickerScreen(Page):
         Binding("S", "reverse", "Reverse", show=False),
         Binding("space", "mark", "Mark", key_display="Space"),
         Binding("c", "compare", "Compare"),
-        Binding("y", "copy", "Copy", show=False),
-        Binding("p", "problems", "Problems", show=False),
+        Binding("y", "copy", "Copy the command", show=False),
+        Binding("p", "problems", "Files not read, and why", show=False),
     ]
     HELP_TITLE = "Sessions"
     HELP_KEYS = (
@@ -285,12 +285,7 @@ class PickerScreen(Page):
 
     def action_problems(self) -> None:
         """List the files that could not be read, or not wholly."""
-        from agentsim.tui.problems_screen import ProblemsScreen
-
-        if self._problems:
-            self.app.push_screen(ProblemsScreen(self._problems))
-        else:
-            self.notify("Every file was read.", markup=False)
+        self.program.show_problems(self._problems)
 
     def action_copy(self) -> None:
         """Copy the command that shows the session without the app."""

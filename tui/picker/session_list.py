@@ -25,7 +25,7 @@ class SessionRows:
         GridColumn("cost", "cost", 11, ">", 9),
         GridColumn("lost", "lost", 11, ">", 9),
         GridColumn("misses", "misses", 7, ">", 5),
-        GridColumn("session", "session", 12, "<", 2),
+        GridColumn("session", "session", 12, "<", 2, most=36),
     )
 
     def __init__(self) -> None:

@@ -14,6 +14,7 @@ from agentsim.report.clean import display_width
 from agentsim.report.verdict_words import KINDS, cause_title, lane_names
 from agentsim.tui.grid import GridColumn
 from agentsim.tui.ink import Ink, Piece, safe
+from agentsim.tui.row_group import RowGroup
 from agentsim.tui.trace.row_order import UNSORTED, LaneView, Matches, arrange, lane_tree, previous_in_lane
 
 AT_ONCE = 200_000
@@ -41,11 +42,13 @@ class TraceRows:
         self.diagnosis = diagnosis
         self.only_misses = False
         self.wanted = ""
+        self.group: RowGroup | None = None
         self.sort = UNSORTED
         self.descending = False
         self.lanes: LaneView = "time"
         self.folded: set[str] = set()
         self.revised: Mapping[str, Row] | None = None
+        self._verdicts: Mapping[str, Verdict] = {}
         self._base: Mapping[str, Row] = {}
         self._take(diagnosis)
         self.arrange()
@@ -84,6 +87,7 @@ class TraceRows:
             self.diagnosis,
             only_misses=self.only_misses,
             wanted=self.wanted,
+            group=self.group,
             sort=self.sort,
             descending=self.descending,
             gaps=self.gap,
@@ -140,24 +144,38 @@ class TraceRows:
         ]
         if self.revised is not None:
             cells += self._revised_cells(row)
-        cells += [what_happened(request, verdict), (provider_says(request), Ink.FAINT), (request.model, Ink.FAINT)]
+        cells.append(what_happened(request, verdict))
+        if self.revised is not None:
+            cells.append(self._outcome(row))
+        cells += [(provider_says(request), Ink.FAINT), (request.model, Ink.FAINT)]
         return cells
 
     def _revised_cells(self, row: Row) -> list[Piece]:
         revised = self.revised.get(row.request.id) if self.revised is not None else None
         if revised is None:
-            return [("–", Ink.FAINT)] * 3
+            return [("–", Ink.FAINT)] * 4
         cells: list[Piece] = []
         for old, new in ((row.usage.write, revised.usage.write), (row.usage.read, revised.usage.read)):
             cells.append((figures.count(new), Ink.FAINT if old == new else Ink.STRONG))
-        base = self._base.get(row.request.id, row)
-        change = None if base.cost is None or revised.cost is None else revised.cost - base.cost
-        if not change:
-            cells.append(("=" if change == 0 else figures.UNKNOWN, Ink.FAINT))
-        else:
-            sign = "+" if change > 0 else "−"
-            cells.append((sign + figures.row_money(abs(change)), Ink.WARN if change > 0 else Ink.GOOD))
+        base = self._base.get(row.request.id)
+        if base is None or base.cost is None or revised.cost is None:
+            return [*cells, *[(figures.UNKNOWN, Ink.FAINT)] * 2]
+        change = revised.cost - base.cost
+        ink = Ink.FAINT if not change else Ink.WARN if change > 0 else Ink.GOOD
+        sign = "+" if change > 0 else "−"
+        cells.append((figures.row_money(revised.cost), ink))
+        cells.append((sign + figures.row_money(abs(change)) if change else "=", ink))
         return cells
+
+    def _outcome(self, row: Row) -> Piece:
+        """What would have happened; "=" where the policies leave the row as it is simulated without them."""
+        id = row.request.id
+        revised, base = self.revised.get(id) if self.revised is not None else None, self._base.get(id)
+        verdict = self._verdicts.get(id)
+        if revised is None or verdict is None:
+            return ("–", Ink.FAINT)
+        same = base is not None and base.usage == revised.usage
+        return ("=", Ink.FAINT) if same else what_happened(revised.request, verdict)
 
     # What screens ask
 
@@ -176,12 +194,17 @@ class TraceRows:
 
     def line_of(self, index: int) -> int | None:
         """The line that shows a row."""
-        if self.lanes == "time" and self.sort == UNSORTED and not self.wanted and not self.only_misses:
+        if self.lanes == "time" and self.sort == UNSORTED and not self.is_filtered:
             return len(self._lines) - 1 - index if self.descending else index
         try:
             return self._lines.index(index)
         except ValueError:
             return None
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether some rows are left out."""
+        return bool(self.wanted) or self.only_misses or self.group is not None
 
     def nearest(self, index: int) -> int:
         """The line of a row, or where it is hidden of one that stands near it."""
@@ -249,12 +272,19 @@ class TraceRows:
                 parts.append(f"{figures.money(cost)} lost")
         return ", ".join(parts)
 
-    def set_revised(self, revised: Mapping[str, Row] | None, base: Mapping[str, Row] | None = None) -> None:
+    def set_revised(
+        self,
+        revised: Mapping[str, Row] | None,
+        verdicts: Mapping[str, Verdict] | None = None,
+        base: Mapping[str, Row] | None = None,
+    ) -> None:
         """Show what each row would be under other policies beside what it was; ``None``: no longer.
 
-        ``base`` are the rows simulated as recorded: a change in cost is the policies' and not the simulation's.
+        ``base`` are the rows simulated as recorded: a change in cost is the policies' and not the simulation's. Without
+        it no money is named.
         """
         self.revised = revised
+        self._verdicts = verdicts or {}
         self._base = base or {}
         self.columns = self._columns()
 
@@ -286,12 +316,15 @@ class TraceRows:
         ]
         if self.revised is not None:
             columns += [
-                GridColumn("new_written", "→ written", max(total, 9), ">", 9),
-                GridColumn("new_read", "→ read", max(total, 6), ">", 9),
-                GridColumn("change", "change", 9, ">", 8),
+                GridColumn("new_written", "→ written", max(total, 9), ">", 8),
+                GridColumn("new_read", "→ read", max(total, 6), ">", 8),
+                GridColumn("new_cost", "→ cost", 8, ">", 9),
+                GridColumn("change", "change", 9, ">", 7),
             ]
+        columns.append(GridColumn("happened", "what happened", 24 if self.revised is None else 13, "<", 9, True))
+        if self.revised is not None:
+            columns.append(GridColumn("outcome", "→ outcome", 13, "<", 9, True))
         columns += [
-            GridColumn("happened", "what happened", 24, "<", 9, True),
             GridColumn("said", "provider says", 22 if self._speaks else 0, "<", 4),
             GridColumn("model", "model", 18 if models else 0, "<", 1),
         ]

@@ -11,6 +11,7 @@ from agentsim.core.verdict import Verdict
 from agentsim.diagnose import Diagnosis
 from agentsim.diagnose.cause_registry import CAUSES
 from agentsim.report.verdict_words import KINDS
+from agentsim.tui.row_group import RowGroup
 
 LaneView = Literal["time", "tree"]
 
@@ -108,6 +109,7 @@ def arrange(
     *,
     only_misses: bool = False,
     wanted: str = "",
+    group: RowGroup | None = None,
     sort: str = UNSORTED,
     descending: bool = False,
     gaps: Callable[[int], int | None] | None = None,
@@ -115,7 +117,13 @@ def arrange(
     """The rows to show, in order: filtered, then sorted. What is unknown comes last either way."""
     count = len(diagnosis.rows)
     chosen: Iterable[int] = misses(diagnosis.verdicts) if only_misses else range(count)
-    if wanted:
+    if group is not None:
+        of_group = group.rows(diagnosis)
+        chosen = sorted(set(of_group).intersection(chosen)) if only_misses else of_group
+    if wanted and group is not None:
+        matches = Matches(diagnosis, wanted)
+        chosen = [index for index in chosen if matches(index)]
+    elif wanted:
         matches = Matches(diagnosis, wanted)
         chosen = [index for index in chosen if matches(index)] if only_misses else matches.all()
     if sort == UNSORTED:

@@ -21,8 +21,10 @@ from agentsim.report.verdict_words import headline
 from agentsim.tui.base_screen import Document, Heading, Page
 from agentsim.tui.grid import Grid
 from agentsim.tui.ink import Ink, Piece, parts, safe
+from agentsim.tui.row_group import RowGroup
 from agentsim.tui.search_bar import SearchBar
 from agentsim.tui.session_name import heading_of
+from agentsim.tui.trace.cache_countdown import CacheCountdown
 from agentsim.tui.trace.details_pane import Details
 from agentsim.tui.trace.row_grid import TraceRows
 from agentsim.tui.trace.row_order import SORTS, UNSORTED, previous_in_lane
@@ -47,6 +49,8 @@ class TraceScreen(Page):
     TraceScreen.-high Details { height: 50%; }
     TraceScreen.-story Grid#rows { display: none; }
     TraceScreen.-story Details { height: 1fr; }
+    TraceScreen CacheCountdown { display: none; }
+    TraceScreen.-following CacheCountdown { display: block; }
     TraceScreen WhatIfPanel { display: none; }
     TraceScreen.-whatif WhatIfPanel { display: block; }
     TraceScreen.-narrow WhatIfPanel { height: 60%; border-left: none; border-top: solid $primary; }
@@ -64,14 +68,17 @@ class TraceScreen(Page):
         Binding("N", "again(-1)", "match before", show=False),
         Binding("f", "filter", "Filter", show=False, priority=True),
         Binding("t", "lanes", "Lanes"),
-        Binding("s", "sort", "Sort", show=False),
-        Binding("S", "reverse", "Reverse", show=False),
+        Binding("s", "sort", "Sort by the next column", show=False),
+        Binding("S", "reverse", "Reverse the order", show=False),
         Binding("w", "whatif", "What if"),
         Binding("v", "timeline", "Timeline"),
         Binding("b", "totals", "Totals"),
-        Binding("c", "compare", "Compare", show=False),
-        Binding("x", "content", "Words", show=False),
-        Binding("y", "copy", "Copy", show=False),
+        Binding("a", "acts", "Next"),
+        Binding("i", "context", "Context", show=False),
+        Binding("p", "problems", "Lines not read, and why", show=False),
+        Binding("c", "compare", "Compare with another session", show=False),
+        Binding("x", "content", "Show or hide words", show=False),
+        Binding("y", "copy", "Copy the row", show=False),
         Binding("space", "fold", "fold a lane", show=False),
     ]
     HELP_TITLE = "Rows of a session"
@@ -85,6 +92,9 @@ class TraceScreen(Page):
         ("w", "what if: policies, and what they would change"),
         ("v", "timeline: requests and lifetimes of entries"),
         ("b", "totals: causes, models, lanes"),
+        ("a", "what the next act would cost"),
+        ("i", "context: what filled it, and what carrying it cost"),
+        ("p", "what of the log could not be read, and why"),
         ("c", "compare with another session"),
         ("x", "show or hide the words around a difference (private)"),
         ("y", "copy the row"),
@@ -120,7 +130,6 @@ class TraceScreen(Page):
         self.story = Story(diagnosis)
         self.workbench = Workbench(diagnosis)
         self._savings: dict[str, Saving | None] = {}
-        self.following = False
         self.vanished = False
         self._at_end = at_end
         self._wanted = ""
@@ -133,6 +142,7 @@ class TraceScreen(Page):
         with Container(id="body"), Vertical(id="left"):
             yield Grid(id="rows")
             yield Details(id="details")
+        yield CacheCountdown()
         yield SearchBar()
         yield Footer(show_command_palette=False)
 
@@ -150,6 +160,22 @@ class TraceScreen(Page):
         if not self.rows.is_complete:
             self._complete()
         self._complete_story()
+
+    @property
+    def following(self) -> bool:
+        """Whether the session is read again whenever it grows."""
+        return self.has_class("-following")
+
+    def begin_to_follow(self) -> None:
+        """The session is followed from now on: its cache counts down."""
+        self.add_class("-following")
+        # The first look of the follower reads the session anew, and says so; until then the state is that of this one.
+        self.call_after_refresh(self._count_down)
+
+    def _count_down(self) -> None:
+        if self.following:
+            for countdown in self.query(CacheCountdown):
+                countdown.take(self.diagnosis.session)
 
     @property
     def grid(self) -> Grid:
@@ -199,6 +225,8 @@ class TraceScreen(Page):
             chosen.append("misses only")
         if self.rows.wanted:
             chosen.append(f"filter “{safe(self.rows.wanted, 30)}”")
+        if self.rows.group is not None:
+            chosen.append(safe(self.rows.group.name, 40))
         if self.rows.lanes == "tree":
             chosen.append("by lane")
         if self.rows.sort != UNSORTED:
@@ -374,8 +402,8 @@ class TraceScreen(Page):
             self.grid.focus()
         elif self.has_class("-whatif"):
             self._close_panel()
-        elif self.rows.wanted or self.rows.only_misses:
-            self.rows.wanted, self.rows.only_misses = "", False
+        elif self.rows.is_filtered:
+            self.rows.wanted, self.rows.only_misses, self.rows.group = "", False, None
             self._rearrange()
         else:
             super().action_back()
@@ -403,14 +431,34 @@ class TraceScreen(Page):
         """Open the time axis at the selected row."""
         panel = self.query(WhatIfPanel)
         revision = panel.first().revision if panel else None
-        revised = judged(revision) if revision is not None else None
+        revised = judged(revision.session, revision.ordered) if revision is not None else None
         self.program.open_timeline(self.diagnosis, self.selected or 0, revised)
 
     def action_totals(self) -> None:
         """Open the sums."""
         from agentsim.tui.totals_screen import TotalsScreen
 
-        self.app.push_screen(TotalsScreen(self.diagnosis))
+        self.app.push_screen(TotalsScreen(self.diagnosis, self._only))
+
+    def _only(self, group: RowGroup) -> None:
+        self.rows.group = group
+        self._rearrange()
+
+    def action_acts(self) -> None:
+        """Price what could be done next."""
+        from agentsim.tui.next_screen import NextScreen
+
+        self.app.push_screen(NextScreen(self.diagnosis.session))
+
+    def action_context(self) -> None:
+        """Show what filled the context."""
+        from agentsim.tui.context_screen import ContextScreen
+
+        self.app.push_screen(ContextScreen(self.diagnosis.session))
+
+    def action_problems(self) -> None:
+        """List what of the log could not be read."""
+        self.program.show_problems(self.diagnosis.session.problems)
 
     def action_compare(self) -> None:
         """Choose a session to compare with."""
@@ -441,7 +489,7 @@ class TraceScreen(Page):
         if revision is None:
             self.rows.set_revised(None)
         else:
-            self.rows.set_revised(revision.rows, revision.base_rows if revision.priced else {})
+            self.rows.set_revised(revision.rows, revision.verdicts, revision.base_rows if revision.priced else {})
         self.grid.grown()
 
     def on_what_if_panel_edit(self, event: WhatIfPanel.Edit) -> None:
@@ -528,6 +576,7 @@ class TraceScreen(Page):
         line = len(self.rows) - 1 if at_end else self.rows.nearest(keep if keep is not None else 0)
         self.grid.show(self.rows, line)
         self._head()
+        self._count_down()
         for number, verdict in fresh[-3:]:
             lost = f"lost {figures.plural(verdict.lost, 'token')}, {figures.money(verdict.lost_cost)}"
             self.notify(

@@ -13,7 +13,8 @@ from agentsim.whatif.policies import NAMES, Policy, policy
 
 
 class PolicyRows:
-    """All policies with check boxes; what each saves alone is filled in as it becomes known."""
+    """The policies with check boxes; what each saves alone is filled in as it becomes known. One that turns out to have
+    nothing to do here leaves the list, unless it is chosen or ``everything`` is wanted."""
 
     columns = (
         GridColumn("box", " ", 3, "<", 9),
@@ -27,6 +28,18 @@ class PolicyRows:
         self.chosen: set[str] = set()
         self.saves: dict[str, AloneSaving] = {}
         self.idle: dict[str, str] = {}
+        self.everything = False
+
+    @property
+    def hidden(self) -> int:
+        """How many are not listed."""
+        return len(NAMES) - len(self.order)
+
+    def put_away(self) -> None:
+        """Take those that have nothing to do from the list, or put them back."""
+        shown = [name for name in NAMES if self.everything or name not in self.idle or name in self.chosen]
+        self.order = [name for name in self.order if name in shown]
+        self.order += [name for name in shown if name not in self.order]
 
     def __len__(self) -> int:
         return len(self.order)
@@ -90,7 +103,8 @@ class PolicyRows:
                 NAMES.index(name),
             )
 
-        self.order = sorted(self.order, key=place)
+        self.put_away()
+        self.order.sort(key=place)
 
     def _weight(self, name: str) -> int:
         """What a policy is known to save; 0 where that is not clear."""

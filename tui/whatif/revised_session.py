@@ -8,6 +8,7 @@ from threading import Lock
 import msgspec
 
 from agentsim.core.session import Row, Session
+from agentsim.core.verdict import Verdict
 from agentsim.diagnose import Diagnosis, diagnose
 from agentsim.whatif.backtest_standing import fails
 from agentsim.whatif.fix_savings import Saving, fix_of
@@ -17,12 +18,16 @@ from agentsim.whatif.saving_interval import LivedCase, SavingInterval, interval_
 
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
-    """A session under policies: its rows by request, rows that were added, and the sums; ``base`` and ``base_rows`` are
-    those simulated as recorded. ``idle`` are chosen policies that had nothing to do, with the reason."""
+    """A session under policies: its rows by request with their verdicts, rows that were added, and the sums.
+
+    ``base`` and ``base_rows`` are those simulated as recorded. ``idle`` are chosen policies that had nothing to do,
+    with the reason.
+    """
 
     session: Session
     ordered: tuple[Row, ...]
     rows: Mapping[str, Row]
+    verdicts: Mapping[str, Verdict]
     added: tuple[Row, ...]
     sums: SimulatedSums
     base: SimulatedSums
@@ -103,6 +108,7 @@ class Workbench:
             session=session,
             ordered=tuple(ordered),
             rows=_by_id(ordered),
+            verdicts={verdict.request: verdict for verdict in judged(session, ordered).verdicts} if applied else {},
             added=tuple(row for row in ordered if row.request.id not in known and row.request.counted),
             sums=add_up(ordered),
             base=case.sums,
@@ -147,13 +153,10 @@ def _by_id(rows: Iterable[Row]) -> dict[str, Row]:
     return {row.request.id: row for row in rows}
 
 
-def judged(revision: Revision) -> Diagnosis:
-    """The revised session with verdicts, as if it had been recorded so."""
-    requests = tuple(
-        msgspec.structs.replace(row.request, usage=row.usage) for row in revision.ordered if row.request.counted
-    )
-    session = msgspec.structs.replace(revision.session, requests=requests, completeness="full")
-    return diagnose(session)
+def judged(session: Session, ordered: Iterable[Row]) -> Diagnosis:
+    """A revised session and its simulated rows with verdicts, as if it had been recorded so."""
+    requests = tuple(msgspec.structs.replace(row.request, usage=row.usage) for row in ordered if row.request.counted)
+    return diagnose(msgspec.structs.replace(session, requests=requests, completeness="full"))
 
 
 __all__ = ["CannotSimulate", "Revision", "Workbench", "judged"]

@@ -38,6 +38,7 @@ class WhatIfPanel(Vertical):
         Binding("enter", "edit", "Parameters", key_display="Enter"),
         Binding("o", "sort", "Order by saving", show=False),
         Binding("u", "none", "Choose none", show=False),
+        Binding("a", "everything", "All policies, or those that do something", show=False),
     ]
 
     class Known(Message):
@@ -131,6 +132,9 @@ class WhatIfPanel(Vertical):
     def on_what_if_panel_known(self, event: Known) -> None:
         """Say how good the simulation is, before any saving."""
         self._known = event
+        if event.failure:
+            self.rows.order = []
+            self.grid.show(self.rows)
         self._say()
 
     def on_what_if_panel_alone(self, event: Alone) -> None:
@@ -146,6 +150,7 @@ class WhatIfPanel(Vertical):
         """All are known: the best first, unless somebody has begun to choose."""
         if not self.rows.chosen and self.grid.cursor == 0:
             self.action_sort()
+            self._say()
 
     def on_what_if_panel_revised(self, event: Revised) -> None:
         """Keep the revision; the message goes on to the screen."""
@@ -163,6 +168,9 @@ class WhatIfPanel(Vertical):
             rows.append([("simulating …", Ink.WARN)])
         elif revision is None:
             rows.append([("Space chooses a policy; * changes what the model sees", Ink.FAINT)])
+            if self.rows.hidden and self.rows.order:
+                hidden = f"{self.rows.hidden} more have nothing to do in this session: a lists them"
+                rows.append([(hidden, Ink.FAINT)])
         else:
             rows += self._sums(revision)
         self._result.update(wrapped(rows, width))
@@ -261,6 +269,12 @@ class WhatIfPanel(Vertical):
         """The most saving first."""
         self.rows.sort()
         self.grid.show(self.rows)
+
+    def action_everything(self) -> None:
+        """List all policies, or only those that have something to do here."""
+        self.rows.everything = not self.rows.everything
+        self.action_sort()
+        self._say()
 
     def action_edit(self) -> None:
         """Change the parameters of the policy under the cursor."""

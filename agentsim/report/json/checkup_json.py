@@ -27,6 +27,7 @@ def checkup_document(found: Checkup) -> Document:
             }
             for place in found.places
         ],
+        "unread": [{"harness": one.harness, "path": one.path, "reason": one.reason} for one in found.unread],
         "not_there": list(found.not_there),
         "extras": [
             {"name": one.name, "missing": list(one.missing), "install": how_to_install(one.name)}

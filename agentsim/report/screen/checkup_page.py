@@ -50,6 +50,9 @@ def _places(paper: Paper, found: Checkup) -> None:
         paper.paragraph(place.path, first=lead, rest=["    "])
         paper.paragraph(_contents(place), first=["    "], rest=["    "])
         _problems(paper, place.problems)
+    for unread in found.unread:
+        paper.paragraph(unread.path, first=["  ", (unread.harness, Style.STRONG), ": "], rest=["    "])
+        paper.paragraph(("not read: ", Style.WARN), unread.reason, first=["    "], rest=["      "])
     if found.not_there:
         paper.paragraph(("Not there: " + ", ".join(found.not_there), Style.FAINT), first=["  "], rest=["  "])
 

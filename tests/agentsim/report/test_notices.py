@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import time
 
 import pytest
 
@@ -51,7 +52,45 @@ def test_a_bar_is_drawn_for_a_person_and_erased(monkeypatch: pytest.MonkeyPatch)
         bar(1, 2)
         bar(0, 0)
     # Half of thirty cells.
-    assert stream.getvalue() == "\rreading " + "█" * 15 + "░" * 15 + "  50 %" + "\r\x1b[K"
+    assert stream.getvalue() == "\rreading " + "█" * 15 + "░" * 15 + "  50 %\x1b[K" + "\r\x1b[K"
+
+
+def test_a_bar_counts_and_says_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = iter([0.0, 2.0, 3.0])
+    monkeypatch.setattr("agentsim.report.progress.time.monotonic", lambda: next(moments))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "90")
+    stream = Terminal()
+    with ProgressBar("reading", stream, unit="file") as bar:
+        bar(1, 4)
+        monkeypatch.setenv("COLUMNS", "66")
+        bar(3, 4)
+    first, second = stream.getvalue().split("\r")[1:3]
+    assert first.endswith("  25 % · 1 of 4 files · 6 s left\x1b[K")
+    assert second.endswith("  75 % · 3 of 4 files\x1b[K")  # 66 columns have no room for more
+
+
+@pytest.mark.parametrize(("done", "seconds", "told"), [(4, 2.0, False), (5, 2.0, True), (5, 1.9, False)])
+def test_the_time_left_is_told_once_enough_is_done(monkeypatch, done, seconds, told) -> None:
+    moments = iter([0.0, seconds])
+    monkeypatch.setattr("agentsim.report.progress.time.monotonic", lambda: next(moments))
+    stream = Terminal()
+    with ProgressBar("reading", stream) as bar:
+        bar(done, 100)
+    assert ("left" in stream.getvalue()) is told
+
+
+def test_a_bar_that_ticks_is_drawn_while_the_work_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentsim.report.progress.TICK_SECONDS", 0.01)
+    monkeypatch.setattr("agentsim.report.progress.PATIENCE_SECONDS", 0)
+    stream = Terminal()
+    with ProgressBar("reading", stream, ticks=True):
+        for _ in range(500):
+            if stream.getvalue():
+                break
+            time.sleep(0.01)
+    assert "reading" in stream.getvalue()
+    assert stream.getvalue().endswith("\r\x1b[K")
 
 
 def test_short_work_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:

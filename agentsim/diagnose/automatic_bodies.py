@@ -21,6 +21,7 @@ from agentsim.diagnose.disputed_minimum import kept_by_another
 from agentsim.diagnose.elimination import Elimination, find_cause_by_bodies
 from agentsim.diagnose.kept_content import is_replaced, summary_words, unread_content
 from agentsim.diagnose.prompt_diff import cause_of, first_difference
+from agentsim.diagnose.second_change import second_change
 from agentsim.diagnose.shared_heads import HeadOfAnother, SharedHeads, head_end
 from agentsim.rules.providers import ProviderRules
 
@@ -142,6 +143,10 @@ class AutomaticJudge:
         found = find_cause_by_bodies(
             BodyCase(this, parent, common, place, predicted, rules, earlier=self._by_id.values())
         )
+        second = None if place is None else second_change(place, parent.prompt, this.prompt)
+        if second is not None:
+            also = tuple(dict.fromkeys((*found.alternatives, second.code)))
+            found = found._replace(established=[*found.established, second.sentence], alternatives=also)
         told = summary_words(unread, read) if found.cause == "AS131" and place is not None else None
         if told is not None:
             found = found._replace(established=[*found.established, told[0]], fix=told[1])

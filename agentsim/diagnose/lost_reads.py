@@ -20,6 +20,7 @@ from agentsim.diagnose.relax_causes import CauseFinder
 from agentsim.diagnose.relax_facts import CacheRead, NamedCause, RequestFacts, Words
 from agentsim.diagnose.relax_words import boundary_sentence
 from agentsim.diagnose.relaxation import Relaxation, Relaxed, find_relaxed
+from agentsim.diagnose.second_change import second_change
 
 WORTH_A_BREAKPOINT = 8
 """In front of a summary one part in so many of the prompt, unchanged and without an entry at its end, is told."""
@@ -107,6 +108,10 @@ class LossFinder:
             named = named._replace(alternatives=("AS123", *named.alternatives))
         sentences, fix = words_of_change(named.place, old, new)
         words.established += sentences
+        second = second_change(place, old, new)
+        if second is not None:
+            words.established.append(second.sentence)
+            named = named._replace(alternatives=tuple(dict.fromkeys((*named.alternatives, second.code))))
         words.fix = words.fix or fix
         self._say_more(seen, parent, common, unread, best, summarised, reading, words)
         dropped = not unread.later

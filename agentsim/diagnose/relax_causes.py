@@ -201,6 +201,13 @@ class CauseFinder:
             doubtful = [name for name, _, _ in changed if _is_doubtful(rules, name)]
             first = [SETTING_CAUSES.get(name, "AS407") for name in doubtful]
             codes = list(dict.fromkeys((*first, *codes, *found)))
+        pinned = equal and reading.tokens > 0 and _looks_up_its_own(rules) and not seen.prompt.breakpoints
+        if pinned:
+            words.established.append(
+                "By another reading of this provider's rules only a request's own breakpoints are looked up: the one "
+                "that it sets itself moves on with each message, and what stands in front is read where you mark it."
+            )
+            codes.append("AS302")
         place = shape_difference(parent.prompt, seen.prompt)
         if place is not None:
             words.established.append("A message is written in another way: as a string, or as a list of one block.")
@@ -289,3 +296,9 @@ def _is_doubtful(rules: ProviderRules, setting: str) -> bool:
 def _near(predicted: int, read: int) -> bool:
     """Whether a predicted read is the one that was reported, as far as sizes are known."""
     return abs(predicted - read) * 100 <= read
+
+
+def _looks_up_its_own(rules: ProviderRules) -> bool:
+    """Whether the provider sets a breakpoint itself, and sources disagree whether those of earlier requests count."""
+    figure = rules.figure("lookback_counts")
+    return rules.implicit != "none" and figure is not None and any(value == "own" for value, _ in figure.alternatives)

@@ -405,3 +405,17 @@ def test_requests_that_cannot_be_judged_are_told_apart_and_nothing_is_raised():
 def test_verdicts_stand_in_the_order_of_the_session():
     verdicts = judge(request("late", 50, talk(2)), request("early", 0, talk(1)))
     assert [(v.request, v.kind) for v in verdicts] == [("late", "hit"), ("early", "first")]
+
+
+@pytest.mark.parametrize(
+    ("system", "also"),
+    [("be brief", ()), ("be long", ("AS110",))],
+)
+def test_tools_and_system_that_changed_are_both_named(system, also):
+    def ask(*names: str, text: str = "be brief") -> Prompt:
+        tools = [block(name, 1_000, "tools") for name in names]
+        return prompt([*tools, block(text, 1_000, "system", role=None), *texts(2, 500)], 2, 4)
+
+    verdict = judge(request("a", 0, ask("read", "write")), request("b", 20, ask("write", "read", text=system)))[1]
+    assert (verdict.cause, verdict.alternatives) == ("AS103", also)
+    assert ("restores nothing behind the other" in " ".join(verdict.established)) is bool(also)

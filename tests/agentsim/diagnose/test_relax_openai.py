@@ -137,3 +137,15 @@ def test_a_loss_without_a_reason_stays_unexplained_unless_it_came_too_soon() -> 
     assert (soon.cause, soon.evidence) == ("AS501", "likely"), "written entries became readable after up to 30 s"
     later = judged(sent("1", 0, body(*TURNS)), sent("2", 40, body(*GROWN), usage=nothing))[1]
     assert (later.cause, later.evidence, later.alternatives) == ("AS902", "unexplained", ("AS503",))
+
+
+@pytest.mark.parametrize(("read", "marks", "open_"), [(3_000, (), True), (3_000, (0,), False), (0, (), False)])
+def test_a_read_pinned_to_the_system_text_leaves_the_disputed_lookup_open(
+    read: int, marks: tuple[int, ...], open_: bool
+) -> None:
+    usages = [Usage(fresh=2, read=0, write_short=3_679, output=5), Usage(fresh=2, read=read, write_short=700, output=6)]
+    prompts = (body(*TURNS, marks=marks), body(*GROWN, marks=marks))
+    verdict = judged(*(sent(str(at), 90 * at, prompts[at], usage=usages[at]) for at in (0, 1)))[1]
+    assert verdict.kind == "miss"
+    assert ("AS302" in verdict.alternatives) is open_
+    assert ("own breakpoints are looked up" in " ".join(verdict.established)) is open_

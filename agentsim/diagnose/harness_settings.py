@@ -34,7 +34,8 @@ class HarnessSetting(msgspec.Struct, frozen=True, kw_only=True):
 
     ``set`` is what to write and ``where`` the place; both are empty where the program offers nothing, which ``effect``
     then says. ``since`` is the first version that has it, empty where that is not known. ``providers`` and ``purposes``
-    narrow it to some requests; empty: it holds for all.
+    narrow it to some requests; empty: it holds for all. ``is_limit``: its value is the number of tokens at which a
+    conversation is compacted.
     """
 
     harness: str
@@ -47,6 +48,7 @@ class HarnessSetting(msgspec.Struct, frozen=True, kw_only=True):
     policies: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     purposes: tuple[str, ...] = ()
+    is_limit: bool = False
 
     @property
     def words(self) -> str:

@@ -95,6 +95,8 @@ def _counts(losses: Losses, marks: Mapping[str, SessionMarks]) -> list[MarkCount
     counts = []
     for session, known in marks.items():
         lost = [known.lost[request] for request in by_session.get(session, ()) if request in known.lost]
+        if not lost:
+            continue  # where nothing of the kind happens, nothing is to be compared
         hits = Counter(mark for one in lost for mark in one)
         found = {mark: (present, hits.get(mark, 0)) for mark, present in known.present.items()}
         counts.append(MarkCounts(known.rows, len(lost), found))

@@ -108,9 +108,10 @@ def _bounded(name: str, studies: Sequence[SessionStudy]) -> list[WorthSetting]:
         if bound.reason is not None or bound.least is None or bound.least < _LEAST:
             continue
         setting = _setting_against(name, bound, newest)
-        if setting is None or (setting.set in best and best[setting.set].saving >= bound.least):
+        name_of_it = "" if setting is None else setting.set.partition(" = ")[0]
+        if setting is None or (name_of_it in best and best[name_of_it].saving >= bound.least):
             continue
-        best[setting.set] = WorthSetting(
+        best[name_of_it] = WorthSetting(
             harness=name,
             setting=setting,
             policy=None,
@@ -146,7 +147,10 @@ def _setting_against(name: str, bound: CacheBound, version: str | None) -> Harne
         return next((one for one in against if one.set and not one.policies), None)
     for one in settings_for(name, policy="compact-earlier", version=version):
         if one.set and bound.name.startswith("compact-"):
-            effect = f"{one.effect} Here: so that it begins at {int(bound.name.removeprefix('compact-')):,} tokens."
+            limit = int(bound.name.removeprefix("compact-"))
+            if one.is_limit:
+                return msgspec.structs.replace(one, set=f"{one.set} = {limit}")
+            effect = f"{one.effect} Here: so that it begins at {limit:,} tokens."
             return msgspec.structs.replace(one, effect=effect)
     return None
 

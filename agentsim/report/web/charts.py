@@ -70,8 +70,8 @@ def bars(bars: Sequence[Bar], title: str, *, log: bool = False) -> str:
         least = min((bar.value for bar in bars if bar.value > 0), default=1.0)
         start = math.floor(math.log10(least) - 0.5)
         bars = [bar._replace(value=math.log10(bar.value) - start if bar.value > 0 else 0.0) for bar in bars]
-    name_width = min(330.0, max(display_width(clean(bar.name)) for bar in bars) * _CHARACTER + 14)
-    label_width = max(display_width(clean(bar.label)) for bar in bars) * _CHARACTER + 16
+    name_width = min(330.0, max(_length(bar.name) for bar in bars) + 14)
+    label_width = max(_length(bar.label) for bar in bars) + 16
     ends = [end for bar in bars for end in (bar.value, bar.low, bar.high) if end is not None]
     least, most = min(0.0, *ends), max(0.0, *ends)
     room = WIDTH - name_width - label_width
@@ -109,6 +109,7 @@ def columns(bars: Sequence[Bar], title: str) -> str:
     every = max(1, -(-70 // max(int(step), 1)))
     told = _apart([_across(step, number, bar.label) for number, bar in enumerate(bars)], bars, every)
     parts = [_open(WIDTH, int(height), title)]
+    free = 0.0
     for number, bar in enumerate(bars):
         centre = 10 + step * (number + 0.5)
         tall = (height - foot - head) * bar.value / most
@@ -117,17 +118,25 @@ def columns(bars: Sequence[Bar], title: str) -> str:
             f'<rect class="bar" x="{centre - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" '
             f'height="{max(tall, 1):.1f}" rx="3"><title>{safe(bar.name)}: {safe(bar.label)}</title></rect>'
         )
-        if number % every == 0:
-            parts.append(_text("name", sum(_across(step, number, bar.name)) / 2, height - 9, bar.name, "middle"))
+        begin, end = _across(step, number, bar.name)
+        if number % every == 0 and begin >= free:
+            parts.append(_text("name", (begin + end) / 2, height - 9, bar.name, "middle"))
+            free = end + 4
         if number in told:
             parts.append(_text("label", sum(_across(step, number, bar.label)) / 2, top - 5, bar.label, "middle"))
     parts.append(f'<path class="axis" d="M10 {height - foot}H{WIDTH - 10}"/>')
     return "".join([*parts, "</svg>"])
 
 
+def _length(text: str) -> float:
+    """About how many pixels a text takes; capitals are wider than most."""
+    shown = clean(text)
+    return (display_width(shown) + 0.3 * sum(letter.isupper() for letter in shown)) * _CHARACTER
+
+
 def _across(step: float, number: int, text: str) -> tuple[float, float]:
     """From where to where a text over a column reaches: at its middle, and inside of the chart."""
-    wide = display_width(clean(text)) * _CHARACTER
+    wide = _length(text)
     begin = min(max(10 + step * (number + 0.5) - wide / 2, 0), WIDTH - wide)
     return begin, begin + wide
 
@@ -194,7 +203,7 @@ def scatter(points: Sequence[ScatterPoint], title: str, across: str, up: str, en
         kind = "bar" if point.best else "dot"
         title = f"<title>{safe(point.name)}</title>"
         parts.append(f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="5">{title}</circle>')
-        wide = display_width(clean(point.name)) * _CHARACTER
+        wide = _length(point.name)
         if all(abs(y - other) > 12 or x > end or x + wide + 10 < begin for begin, end, other in taken):
             taken.append((x, x + wide + 10, y))
             parts.append(_text("name", x + 9, y + 4, point.name))
@@ -231,7 +240,7 @@ def lines(
         parts.append(_text("name", left - 8, y_of(tick) + 4, short(tick), "end"))
     parts += [_text("name", x_of(tick), height - foot + 18, short(tick), "middle") for tick in x_ticks]
     parts += [_text("name", right, height - 10, across, "end"), _text("name", 0, 12, up)]
-    place = right - sum(_CHARACTER * display_width(clean(name)) + 30 for name, _ in shown)
+    place = right - sum(_length(name) + 30 for name, _ in shown)
     for number, (name, its) in enumerate(shown):
         colour = LINE_COLOURS[number % len(LINE_COLOURS)]
         if its:
@@ -241,7 +250,7 @@ def lines(
             parts += [f'<circle cx="{x_of(x):.1f}" cy="{y_of(y):.1f}" r="3" fill="{colour}"/>' for x, y in its]
         parts.append(f'<rect x="{place:.1f}" y="3" width="12" height="10" rx="2" fill="{colour}"/>')
         parts.append(_text("label", place + 17, 12, name))
-        place += _CHARACTER * display_width(clean(name)) + 30
+        place += _length(name) + 30
     return "".join([*parts, "</svg>"])
 
 

@@ -19,7 +19,7 @@ from agentsim.traces.session_names import look_up
 
 if TYPE_CHECKING:
     from agentsim.diagnose.loss_leads import Lead
-    from agentsim.fleet.summary import Summary
+    from agentsim.fleet.summary import MissLine, Summary
     from agentsim.fleet.summary.grouped import GroupedSummary
     from agentsim.fleet.summary.repeated_losses import LossLeads
     from agentsim.fleet.summary.worth_setting import SettingAdvice
@@ -147,7 +147,7 @@ def _kinds(summary: Summary, leads: LossLeads | None) -> str:
     placeless = leads.placeless if leads is not None else None
     more = len(summary.kinds_of_loss) - len(items)
     rest = f'<p class="faint">and {more:,} more</p>' if more > 0 else ""
-    common = f"<p>Losses without a place:{_hint(placeless)}</p>" if placeless is not None else ""
+    common = f"<p>Losses without a place{_hint(placeless)}</p>" if placeless is not None else ""
     for head in summary.shared_heads:
         title, told = words_of_head(head)
         items.append(f"<li><b>{safe(title)}</b>: {safe(told)}. In no sum of losses.</li>")
@@ -158,7 +158,7 @@ def _kinds(summary: Summary, leads: LossLeads | None) -> str:
 
 def _hint(lead: Lead | None) -> str:
     """What stands in front of losses, and that it is no proof."""
-    return "" if lead is None else f' {safe(lead.sentence)} <span class="faint">A lead, no proof.</span>'
+    return "" if lead is None else f'. {safe(lead.sentence)} <span class="faint">A lead, no proof.</span>'
 
 
 def _explained(code: str, harnesses: Sequence[str]) -> str:
@@ -249,19 +249,22 @@ def _misses(summary: Summary) -> str:
         return ""
     rows = [
         [
-            _titled(miss.cause),
+            f"{_titled(miss.cause)} · {_log_line(miss)}" if miss.file else _titled(miss.cause),
             figures.moment(miss.time),
             figures.count(miss.lost),
             figures.money(miss.lost_cost),
             f"#{miss.row:,}" if miss.row else figures.UNKNOWN,
-            f"{miss.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{miss.line}" if miss.file else figures.UNKNOWN,
         ]
         for miss in summary.worst_misses
     ]
     command = proof_of_miss(summary, summary.worst_misses[0])
     shown = f"<p><code>{safe(command)}</code> shows the first of them.</p>" if command is not None else ""
-    heads = ["cause", "when", "tokens lost", "lost", "row", "line of the log"]
+    heads = ["cause · line of the log", "when", "tokens lost", "lost", "row"]
     return f"<h2>Most expensive misses</h2>\n{table(heads, rows)}{shown}"
+
+
+def _log_line(miss: MissLine) -> str:
+    return f"{miss.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{miss.line}"
 
 
 def _unpriced(summary: Summary) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from agentsim.report.web.charts import WIDTH, Bar, columns
+from agentsim.report.web.charts import WIDTH, Bar, bars, columns
 
 CHARACTER = 6.6
 
@@ -42,3 +42,17 @@ def test_neighbours_are_not_written_over_each_other():
 
 def test_few_columns_are_all_labelled():
     assert len(reaches(columns(weeks([1.0, 2.0, 3.0]), "Loss by week"), "label")) == 3
+
+
+def test_the_first_name_is_clear_of_the_second():
+    """Where there are so many columns that the first name would begin left of the chart."""
+    days = [Bar(f"2026-01-{number % 28 + 1:02}", 1.0, "") for number in range(34)]
+    names = sorted(reaches(columns(days, "Loss by day"), "name"))
+    assert len(names) > 4
+    assert all(one[1] <= other[0] for one, other in pairwise(names))
+
+
+def test_capitals_have_room():
+    svg = bars([Bar("ENABLE_PROMPT_CACHING_1H=1", 7.56, "$7.56", 0.1, 17.9)], "Would have saved")
+    (x,) = re.findall(r'<text class="name" x="([\d.]+)"', svg)
+    assert float(x) >= len("ENABLE_PROMPT_CACHING_1H=1") * 8

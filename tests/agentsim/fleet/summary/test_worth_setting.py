@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agentsim.diagnose.setting_diff import diff_of
 from agentsim.fleet.summary import summarise
 from agentsim.fleet.summary.session_study import MOST_REQUESTS, affordable, studies_of
 from agentsim.fleet.summary.summary_shape import SessionLine
@@ -96,7 +97,7 @@ def test_what_helps_one_of_few_and_harms_another_is_not_told(tmp_path: Path) -> 
 def test_an_automatic_cache_gets_the_setting_whose_least_saving_is_above_nothing(shared_data: Path) -> None:
     log = str(shared_data / "codex" / "agentv__gpt55-173req-compacted.jsonl")
     (found,) = advice_of(log).lines
-    assert found.setting.set == "model_auto_compact_token_limit"
+    assert diff_of(found.setting) == ("~/.codex/config.toml", "+ model_auto_compact_token_limit = 95000")
     told = bounds(read([log], []))
     assert told is not None
     least = max((one.least or 0, one.most) for one in told.bounds if one.name.startswith("compact-"))

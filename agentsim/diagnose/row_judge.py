@@ -241,7 +241,7 @@ def _shorter(
         and row.total < parent.warm
     ):
         return quiet("shorter", f"A rewind to the end of request {logged_end}.")
-    replaced = logged_end is None and not labelled and said and _tail_replaced(row, parent)
+    replaced = logged_end is None and not labelled and said and _tail_replaced(row)
     if replaced and memory.last_loss != parent.id:
         return quiet(
             "extended",
@@ -272,10 +272,11 @@ def _shorter(
     return _miss(row, parent, memory, found, missing, foreseen, prediction)
 
 
-def _tail_replaced(row: RowFacts, parent: RowFacts) -> bool:
-    """A new turn dropped a little of the end of the last one, yet an entry ends right there."""
+def _tail_replaced(row: RowFacts) -> bool:
+    """A new turn dropped a little of the end of the last one, yet an entry ends right there. (A prompt with so small a
+    new end that is shorter than what was cached is a rewind.)"""
     most = min(TAIL, row.total // SHARE)
-    return "prompt_submitted" in row.events and row.total - row.read <= most and parent.warm - row.read <= most
+    return "prompt_submitted" in row.events and row.total - row.read <= most
 
 
 def _miss(

@@ -117,6 +117,21 @@ def test_a_long_prompt_does_not_stop_the_others() -> None:
     assert short.generated == continued(prompt_of(4), 30)
 
 
+@pytest.mark.parametrize("running", [1, 2])
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_newcomer_leaves_a_spare_page_for_each_that_runs(running: int, missing: int) -> None:
+    # Who runs has four tokens and one generated, in two pages; the newcomer needs two, and each other one more later.
+    engine = engine_of(pages=2 * running + 2 + running - missing, prefix_cache=False)
+    others = [engine.submit(prompt_of(4, seed), 8) for seed in range(running)]
+    engine.step()
+    newcomer = engine.submit(prompt_of(8, seed=9), 1)
+    engine.step()
+    assert newcomer.is_over == (not missing)
+    assert [len(other.pages) for other in others] == [2] * running
+    engine.run()
+    assert newcomer.generated == continued(prompt_of(8, seed=9), 1)
+
+
 def test_preemption_changes_no_token() -> None:
     # 3 sequences of 8 + 20 tokens take 7 pages each; 12 pages are not enough for two of them.
     engine = engine_of(pages=12, step_tokens=64)

@@ -106,6 +106,35 @@ def test_a_shared_page_is_copied_before_it_is_written() -> None:
     pool.check_integrity([[page], [own]])
 
 
+def test_a_kept_page_is_copied_before_its_only_reader_writes() -> None:
+    copies = Copies()
+    pool = PagePool(3, mover=copies)
+    (page,) = pool.allocate(1)
+    pool.keep(page)
+    assert pool.must_copy(page)
+    own = pool.own(page)
+    assert copies.made == [(page, own)]
+    assert own != page
+    assert (pool.count(page), pool.count(own), len(pool.idle)) == (0, 1, 1)  # what is kept waits for its next reader
+    assert not pool.must_copy(own)
+    pool.check_integrity([[own]])
+    pool.forget(page)
+    assert pool.own(own) == own
+
+
+@pytest.mark.parametrize("free", [0, 1])
+def test_a_copy_needs_one_free_page(free: int) -> None:
+    pool = PagePool(2 + free, mover=Copies())
+    page, other = pool.allocate(2)
+    pool.keep(page)
+    if free:
+        assert pool.own(page) not in (page, other)
+    else:
+        with pytest.raises(OutOfPages):
+            pool.own(page)
+        assert pool.count(page) == 1
+
+
 def test_peak_is_the_most_that_was_read_at_once() -> None:
     pool = PagePool(5)
     pool.release(pool.allocate(3))

@@ -95,6 +95,75 @@ def test_the_panel_of_older_versions_excludes_it_on_every_row(tmp_path):
     assert [request.usage.fresh for request in session.requests] == [10, 20_000]
 
 
+@pytest.mark.parametrize(
+    ("sent", "reads", "writes", "fresh"),
+    [
+        (9_990, 9_990, None, [0, 10_010]),  # read whole from the cache: the input holds it
+        (9_990, 9_000, 990, [0, 10_010]),
+        (9_991, 9_990, None, [1, 10_010]),
+        (9_989, 9_990, None, [9_989, 20_000]),  # one token less cannot hold it, on no row of the file
+        (9_989, 9_000, 990, [9_989, 20_000]),
+        (None, 1, None, [None, 20_000]),
+        (None, 0, None, [None, 10_010]),
+        (0, None, None, [0, 10_010]),
+    ],
+)
+def test_one_call_that_cannot_hold_its_cached_part_decides_for_the_panel(tmp_path, sent, reads, writes, fresh):
+    rows = [call(1_000, sent, reads=reads, writes=writes), call(5_000, 20_000, reads=9_990)]
+    session = only(tmp_path, json.dumps(rows).encode())
+    assert [request.usage.fresh for request in session.requests] == fresh
+
+
+def test_a_session_counts_every_message_and_names_each(tmp_path):
+    nameless = {**answer("", 9_000, 800, 0), "id": None, "modelInfo": None}
+    empty = answer("a2", 12_000, 0, 0, output=0)
+    without = {"id": "a3", "role": "assistant", "ts": T0 + 13_000}
+    data = json.dumps({"messages": [user("u1", 0), answer("a1", 5_000, 900, 0), nameless, empty, without]}).encode()
+    session = only(tmp_path, data, "walk.messages.json")
+    assert session.id == "walk.messages"
+    assert [(one.id, one.model, one.source.line) for one in session.requests] == [
+        ("a1", "anthropic/claude-opus-4.8", 2),
+        ("walk.messages#3", "", 3),
+    ]
+    found = session.accounting
+    assert (found.rows, found.not_billable, found.used, len(session.problems)) == (4, 1, 2, 1)
+
+
+def test_words_of_a_person_and_times_in_the_panel(tmp_path):
+    rows = [
+        said(0, "task"),
+        said(1, "text"),
+        call(1_000, 900),
+        said(2_000, "text"),  # the model's own words
+        said(3_000, "user_feedback"),
+        {"ts": 10**14, "type": "say", "say": "user_feedback"},
+        {**call(0, 500), "ts": 1, "modelInfo": None},
+        {**call(0, 500), "ts": 0},
+        {**call(0, 500), "ts": 10**14 - 1},
+    ]
+    session = only(tmp_path, json.dumps(rows).encode())
+    events = [event.time for event in session.events if event.kind == "prompt_submitted"]
+    assert events == [T0 * 10**6, (T0 + 1) * 10**6, (T0 + 3_000) * 10**6, None]
+    assert [one.start for one in session.requests[1:]] == [10**6, None, (10**14 - 1) * 10**6]
+    assert [one.id.partition("#")[2] for one in session.requests] == ["3", "7", "8", "9"]
+    assert [one.model for one in session.requests[:2]] == ["claude-opus-4-8", ""]
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "written", "write"),
+    [
+        ("anthropic", "claude-opus-4-8", 0, 0),
+        ("anthropic", "claude-opus-4-8", 1, 1),
+        ("anthropic", "claude-opus-4-8", None, None),
+        ("openrouter", "claude-opus-4-8", 0, None),  # a gateway fills in 0
+        ("openrouter", "claude-opus-4-8", 1, 1),
+    ],
+)
+def test_a_zero_of_a_gateway_is_no_measurement(tmp_path, provider, model, written, write):
+    row = answer("a1", 5_000, 900, 100, write=written, model=model, provider=provider)
+    assert only(tmp_path, sdk(row)).requests[0].usage.write_other == write
+
+
 def test_calls_that_did_not_end_are_not_billed(tmp_path):
     unfinished = {**call(6_000, 0), "text": '{"request":"..."}'}
     failed = {**call(7_000, 0), "text": '{"cancelReason":"streaming_failed"}'}

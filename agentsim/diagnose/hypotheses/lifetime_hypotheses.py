@@ -91,7 +91,7 @@ def _readable(case: RowCase) -> Hypothesis:
     if row.start >= ended + MOST_DOUBT * SECOND:
         return Hypothesis("AS501", "excluded", "It was sent when the entry could be read.")
     doubt = case.rules.readable_doubt if case.rules is not None else 0
-    if row.start >= ended + doubt * SECOND:
+    if not doubt or row.start >= ended + doubt * SECOND:
         return Hypothesis("AS501", "excluded", "It was sent when the entry could be read.")
     if not (row.read == parent.read or (row.total == parent.total and row.read == 0)):
         return Hypothesis("AS501", "open", weight=10)

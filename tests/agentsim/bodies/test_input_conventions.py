@@ -10,6 +10,7 @@ from agentsim.bodies.input_conventions import (
     convention_told,
     input_includes_cached,
     is_empty,
+    reports_writes,
     usage_by,
 )
 from agentsim.core.session import Usage
@@ -50,6 +51,9 @@ def test_input_that_holds_the_cached_part_is_at_least_as_large() -> None:
     assert input_includes_cached(CACHED + 1, CACHED - 1, 1, OUTPUT).fresh == 1
     with pytest.raises(BadRow):
         input_includes_cached(CACHED - 1, CACHED - 1, 1, OUTPUT)
+    assert input_includes_cached(CACHED, CACHED, None, OUTPUT).fresh == 0
+    assert input_includes_cached(CACHED, None, CACHED, OUTPUT).fresh == 0
+    assert input_includes_cached(CACHED, None, None, OUTPUT).fresh == CACHED
     assert usage_by("includes", CACHED, CACHED, None, OUTPUT).fresh == 0
     assert usage_by("excludes", CACHED, CACHED, None, OUTPUT).fresh == CACHED
 
@@ -80,3 +84,16 @@ def test_a_source_has_the_one_convention_that_its_rows_prove() -> None:
 def test_one_token_of_any_kind_is_not_nothing(name: str) -> None:
     assert is_empty(Usage(**{name: 0}))
     assert not is_empty(Usage(**{name: 1}))
+
+
+@pytest.mark.parametrize(
+    ("total", "convention"),
+    [(CACHED, "includes"), (CACHED + 1, None), (CACHED - 1, None), (2 * CACHED, "excludes"), (2 * CACHED + 1, None)],
+)
+def test_a_total_decides_where_no_output_was_counted(total: int, convention: str | None) -> None:
+    assert convention_told(CACHED, CACHED, None, None, total) == convention
+
+
+def test_only_caches_with_breakpoints_of_the_callers_own_report_writes() -> None:
+    told = [reports_writes(*one) for one in (("anthropic", "x"), ("bedrock", "us.Claude-4"), ("openai", "gpt-5.1"))]
+    assert told == [True, True, False]

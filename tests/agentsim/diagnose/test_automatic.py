@@ -76,6 +76,41 @@ def test_nothing_is_lost_below_the_minimum_of_the_model(provider, model, total, 
         assert verdict.evidence == ("likely" if verdict.alternatives else "implied"), "where the minimum is disputed"
 
 
+@pytest.mark.parametrize(("sent", "kind"), [(6_144, "hit"), (6_145, "miss")])
+def test_a_step_and_a_turns_end_may_be_missing(sent, kind):
+    # Reads end at 384 + n * 512, and 5,504 is one of them: 512 + 128 tokens behind it may stay unread.
+    verdict = last(*STEADY, (40, sent, 5_504), (50, 7_000, 5_504))
+    assert (verdict.kind, verdict.lost) == (kind, 0 if kind == "hit" else 512)
+
+
+@pytest.mark.parametrize(
+    ("sent", "read", "kind"),
+    [
+        (30_080, 28_032, "hit"),  # 2,048 tokens of the turn before were not read
+        (30_081, 28_032, "miss"),
+        (6_240, 4_992, "hit"),  # and no more than a fifth
+        (6_241, 4_992, "miss"),
+    ],
+)
+def test_a_new_turn_drops_two_thousand_tokens_at_most(sent, read, kind):
+    rows = (*STEADY, (40, sent, 5_504), (50, sent + 500, read))
+    assert last(*rows, events=[("prompt_submitted", "r5")]).kind == kind
+    assert last(*rows).kind == "miss"
+
+
+@pytest.mark.parametrize(("sent", "kind"), [(5_360, "hit"), (5_359, "shorter")])
+def test_a_prompt_that_is_shorter_by_more_than_a_step_is_told(sent, kind):
+    # 6,000 tokens before, less 512 + 128; 4,992 is the last whole step of either.
+    assert last(*STEADY, (40, sent, 4_992)).kind == kind
+
+
+@pytest.mark.parametrize(("read", "told"), [(6_528, False), (7_040, True)])
+def test_a_read_beyond_what_was_sent_is_told(read, told):
+    # 5,888 tokens before, and 640 more may be what the provider puts around the last message.
+    verdict = last(*STEADY, (40, 5_888, 5_504), (50, 8_000, read))
+    assert (verdict.kind, bool(verdict.established)) == ("hit", told)
+
+
 def test_one_step_more_is_a_loss():
     # 6,000 - 5,376 = 624 is 512 + 112; 6,000 - 4,864 = 1,136 is more than a step and its slack.
     assert last(*STEADY, (40, 7_000, 5_504)).kind == "hit"

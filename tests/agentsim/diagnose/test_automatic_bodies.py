@@ -32,6 +32,10 @@ def prompt(*names: str) -> Prompt:
     )
 
 
+BEGAN = 1_790_000_000
+"""September 2026, in seconds."""
+
+
 def session(*asked: tuple[float, Prompt, int | None], events: tuple[Event, ...] = (), **more: Any) -> Session:
     """Requests of one lane: seconds, prompt, tokens read (``None``: not reported)."""
     requests = tuple(
@@ -40,8 +44,8 @@ def session(*asked: tuple[float, Prompt, int | None], events: tuple[Event, ...] 
             lane="main",
             model="gpt-5.1",
             provider="openai",
-            start=round(at * SECOND),
-            first_token=round(at * SECOND) + SECOND,
+            start=BEGAN * SECOND + round(at * SECOND),
+            first_token=BEGAN * SECOND + round(at * SECOND) + SECOND,
             prompt=one,
             usage=None if read is None else Usage(fresh=one.tokens - read, read=read, output=1),
             parent=None if number == 0 else f"r{number - 1}",
@@ -71,6 +75,20 @@ def test_growing_prompts_are_hits_within_a_step() -> None:
     assert kinds == [("first", "exact"), ("hit", "exact"), ("hit", "exact")]
     assert last(session((0, prompt(*HEAD), 0), (5, prompt(*HEAD, "b"), 3840))).kind == "hit", "one step short"
     assert last(session((0, prompt(*HEAD), 0), (5, prompt(*HEAD, "b"), 3584))).kind == "miss", "three steps short"
+
+
+@pytest.mark.parametrize(("read", "kind"), [(4_000 - 256, "hit"), (4_000 - 257, "miss")])
+def test_a_step_and_what_stands_around_the_last_message_may_be_missing(read: int, kind: str) -> None:
+    verdict = last(session((0, prompt(*HEAD), 0), (5, prompt(*HEAD, "b"), read)))
+    assert (verdict.kind, verdict.lost) == (kind, 0 if kind == "hit" else 3_968 - read)
+
+
+@pytest.mark.parametrize(("tokens", "kind"), [(1_023, "uncached"), (1_024, "first")])
+def test_the_minimum_itself_is_kept(tokens: int, kind: str) -> None:
+    one = session((0, prompt("a"), 0))
+    (asked,) = one.requests
+    told = msgspec.structs.replace(asked, usage=Usage(fresh=tokens, read=0, output=1))
+    assert last(msgspec.structs.replace(one, requests=(told,))).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -114,7 +132,11 @@ def test_content_that_was_there_and_was_not_found() -> None:
     assert verdict(31).alternatives == ("AS501", "AS503"), "half a minute after the answer, as somebody measured"
     assert verdict(32).alternatives == ("AS503",)
     assert (verdict(61).cause, verdict(61).alternatives) == ("AS902", ("AS503", "AS205"))
+    assert verdict(60).alternatives == ("AS503",)
+    assert (verdict(300).cause, verdict(300).evidence) == ("AS902", "unexplained")
     assert (verdict(301).cause, verdict(301).evidence) == ("AS205", "likely")
+    assert (verdict(1).cause, verdict(1).evidence) == ("AS501", "likely"), "the answer began just then"
+    assert (verdict(3).cause, verdict(3.001).cause) == ("AS501", "AS902"), "two seconds after the answer"
     assert verdict(3_000).alternatives == ("AS503", "AS902")
     partly = last(session((0, prompt(*HEAD), 0), (5, prompt(*HEAD, "b"), 1024)))
     assert (partly.cause, partly.lost) == ("AS901", 3968 - 1024)
@@ -126,7 +148,11 @@ def test_a_read_of_what_was_there_before_the_last_request() -> None:
         return last(session((0, prompt(*HEAD), 0), (50, grown, 3968), (at, prompt(*HEAD, "b", "c", "d"), read)))
 
     assert (third(60, 3968).cause, third(60, 3968).evidence) == ("AS501", "likely")
+    assert third(60, 3968 + 256).cause == third(60, 3968 - 256).cause == "AS501", "a step, and what stands around"
+    assert third(60, 3968 - 257).cause == "AS901"
     assert third(60, 3968 + 257).cause == "AS901", "that is more than was there before"
+    assert third(81, 3968).cause == "AS501", "the answer had ended half a minute before"
+    assert third(81.001, 3968).cause == "AS901"
     assert third(82, 3968).cause == "AS901", "after half a minute nobody saw it"
     floor = [(20 * n, prompt(*HEAD, *(f"m{k}" for k in range(n))), 2048 if n else 0) for n in range(4)]
     assert [one.cause for one in judge_bodies(session(*floor))[1:]] == ["AS901"] * 3, "older entries were there by then"
@@ -141,7 +167,12 @@ def test_a_change_is_likely_where_most_of_what_was_lost_stood_behind_it() -> Non
     likely = changed(3_584)  # 1,408 in front were not found, 3,008 behind could not be
     assert (likely.evidence, likely.cause) == ("likely", "AS120")
     assert likely.alternatives[0] == "AS901"
+    # Of 4,992 tokens in front 1,503 and of what was cached 3,008 behind: less than half as many.
+    assert [changed(read).evidence for read in (3_489, 3_488)] == ["likely", "unexplained"]
     assert (changed(3_456).evidence, changed(3_456).cause) == ("unexplained", "AS901"), "1,536 in front of 3,008"
+    assert [changed(read).evidence for read in (4_736, 4_735, 5_248, 5_249)] == ["proved", "likely"] * 2
+    known = ["as far as sizes are known" in " ".join(changed(read).established) for read in (4_368, 4_367)]
+    assert known == [True, False], "an eighth of 4,992"
     assert changed(0).cause == "AS902", "nothing was read: the change alone does not explain that"
     salted = session((0, prompt(*HEAD), 0), (12, prompt(*HEAD, "b"), 0))
     rows = [msgspec.structs.replace(one, settings=(("user", f'"{one.id}"'),)) for one in salted.requests]
@@ -225,6 +256,29 @@ def long_text(minute: int) -> Prompt:
         system, text=f"{words}10:0{minute}{words}", tokens=8_000, digest=f"clock {minute}".encode().ljust(16, b".")
     )
     return Prompt.of((tool, clock, ask))
+
+
+def fan_out(at: float, read: int, same: int) -> Verdict:
+    """The verdict on a conversation that begins like one which was sent at 0 s and answered from 1 s on."""
+    return beginnings((0, prompt(*HEAD), 0), (at, prompt(*HEAD[:same], "z"), read))[1]
+
+
+def test_what_is_sent_side_by_side_is_lost_from_the_minimum_on() -> None:
+    lost = fan_out(0.5, 0, 3)
+    assert (lost.cause, lost.evidence, lost.lost) == ("AS501", "proved", 2_944)
+    assert fan_out(1, 0, 3).evidence == "likely", "the answer began just then"
+    assert fan_out(0.5, 2_944 - 1_024, 3).kind == "first", "nothing to be read was foretold, and more was"
+    assert fan_out(0.5, 256, 3).cause == "AS501"
+    assert fan_out(0.5, 257, 3).cause != "AS501"
+    assert fan_out(0.5, 0, 1).kind == "first", "1,000 tokens in front are fewer than any that are kept"
+
+
+@pytest.mark.parametrize(("read", "kind"), [(128, "miss"), (129, "first")])
+def test_side_by_side_no_less_than_the_minimum_is_lost(read: int, kind: str) -> None:
+    (tool,) = prompt("t1")
+    front = msgspec.structs.replace(tool, tokens=1_152)  # nine steps of 128
+    one, edited = (Prompt.of((front, *prompt(system, "a"))) for system in ("s", "s edited"))
+    assert beginnings((0, one, 0), (0.5, edited, read))[1].kind == kind
 
 
 @pytest.mark.parametrize(("read", "evidence"), [(4_864, "proved"), (5_120, "proved"), (5_504, "likely")])

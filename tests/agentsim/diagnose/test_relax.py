@@ -169,7 +169,7 @@ def test_an_hour_is_named_as_an_hour_and_a_dropped_tier_as_such():
 
 def test_within_the_grace_of_a_profile_neither_outcome_contradicts():
     logs = rules_for("anthropic", MODEL, None, "session_log")
-    for after_end, read in ((320, 2_500), (320, 0), (331, 0)):
+    for after_end, read in ((320, 2_500), (320, 0), (330, 2_500), (331, 0)):
         usage = reported(read, 3_000 - read)
         rows = judge(
             request("a", 0, talk(1), lasts=10, usage=reported(0, 2_500)),
@@ -186,9 +186,15 @@ def test_an_entry_that_outlives_the_documented_lifetime_but_not_the_observed_one
             request("a", 0, talk(1), lasts=lasts, usage=reported(0, 2_500)),
             request("b", 400, talk(2), usage=reported(2_500, 500)),
         )[1]
-        for lasts in (200, 20)  # 200 s and 380 s after the response ended
+        for lasts in (200, 100, 99, 20)  # from 200 s to 380 s after the response ended
     ]
-    assert [(v.kind, v.prediction, v.lost) for v in rows] == [("hit", "class", 0), ("hit", "wrong", 0)]
+    assert [(v.kind, v.prediction, v.lost) for v in rows] == [("hit", "class", 0)] * 2 + [("hit", "wrong", 0)] * 2
+
+
+@pytest.mark.parametrize(("gap", "kind"), [(300, "hit"), (301, "miss")])
+def test_an_entry_lives_to_the_last_second_of_its_lifetime(gap: int, kind: str) -> None:
+    verdict = judge(request("a", 0, talk(1)), request("b", gap, talk(2)))[1]
+    assert (verdict.kind, verdict.cause) == (kind, "AS201" if kind == "miss" else None)
 
 
 def fan_out(width: int) -> tuple[Prompt, Prompt]:
@@ -248,6 +254,47 @@ def test_c32_siblings_whose_breakpoint_stands_before_the_shared_part_ends():
         assert verdict.lost == 5_270
         assert verdict.fix is not None
         assert "messages[0]" in verdict.fix
+
+
+@pytest.mark.parametrize(("tokens", "kind"), [(1_023, "first"), (1_024, "miss")])
+def test_siblings_that_share_little_beyond_their_breakpoint_lose_nothing(tokens: int, kind: str) -> None:
+    shared = [block("system", 6_076, "system", role=None), block("rules", tokens, message=0)]
+    bodies = [prompt([*shared, block(f"task {n}", 33, message=0)], 0, 2) for n in range(2)]
+    found = judge(*(request(str(n), 20 * n, body, lane=f"agent {n}") for n, body in enumerate(bodies)))[1]
+    assert (found.kind, found.lost) == (kind, tokens if kind == "miss" else 0)
+
+
+@pytest.mark.parametrize(("read", "kind"), [(1_100, "miss"), (1_101, "first")])
+def test_what_a_conversation_read_of_a_head_with_a_clock(read: int, kind: str) -> None:
+    """A tool of 1,000 tokens stands in front of the clock; the size of a part may be off by a tenth."""
+
+    def body(second: int) -> Prompt:
+        clock = f"You are X. Now: 2026-03-06 10:15:{second:02}"
+        return prompt([HEAD[0], block(clock, 5_000, "system", role=None, text=clock), block(f"q{second}", 50)], 1, 2)
+
+    found = judge(
+        request("a", 0, body(1), usage=reported(0, 6_050)),
+        request("b", 20, body(2), lane="other", usage=reported(read, 6_050 - read)),
+    )[1]
+    assert (found.kind, found.lost) == (kind, 6_000 - read if kind == "miss" else 0)
+
+
+@pytest.mark.parametrize(
+    ("read", "known"), [(1_599, 2_000), (1_600, 1_600), (2_400, 2_400), (2_666, 2_666), (2_667, 2_000)]
+)
+def test_the_size_of_a_part_is_learnt_where_a_read_can_be_of_no_other(read: int, known: int) -> None:
+    """Its two blocks have 2,000 tokens by an estimate, which a quarter of the read may be off."""
+
+    def ask(name: str) -> Prompt:
+        head = [msgspec.structs.replace(one, origin="estimated") for one in HEAD]
+        return prompt([*head, block(name, 9_000)], 1, 2)
+
+    found = judge(
+        request("a", 0, ask("a"), usage=reported(0, 11_000)),
+        request("b", 20, ask("b"), usage=reported(read, 11_000 - read)),
+        request("c", 40, ask("c"), usage=reported(0, 11_000)),
+    )
+    assert (found[1].predicted, found[2].predicted) == (2_000, known)
 
 
 def c33(day: datetime) -> Verdict:
@@ -377,6 +424,11 @@ def test_more_than_anything_logged_could_have_written_proves_an_unlogged_request
         request("a", 0, talk(1), usage=reported(0, 2_500)), request("b", 20, talk(9), usage=reported(3_700, 2_800))
     )[1]
     assert (verdict.kind, verdict.unlogged) == ("extended", 1_200)
+    near = [
+        judge(request("a", 0, talk(1), usage=reported(0, 2_500)), request("b", 20, talk(9), usage=usage))[1]
+        for usage in (reported(2_525, 3_975), reported(2_526, 3_974))  # the size of a part may be off by a hundredth
+    ]
+    assert [(one.kind, one.unlogged) for one in near] == [("hit", None), ("extended", 26)]
 
 
 def test_two_settings_changed_at_once_are_both_named():

@@ -14,7 +14,8 @@ from agentsim.core.session import Event, Lane, Request, Session, Usage
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose import diagnose, judge_rows
 from agentsim.diagnose.elimination import DOCUMENTED_CLOCK, OBSERVED_CLOCK, LifetimeClock
-from agentsim.diagnose.row_facts import LOOKBACK
+from agentsim.diagnose.lifetime_clock import expiry
+from agentsim.diagnose.row_facts import LOOKBACK, RowFacts
 from agentsim.rules.providers import rules_for
 from agentsim.traces.readers.claude_code import read_sessions
 from agentsim.traces.samples.claude_log import ClaudeLog, turns
@@ -488,3 +489,146 @@ def test_tools_that_came_or_went_by_the_log_are_named(detail: str | None, cause:
     found = judge_rows(msgspec.structs.replace(base, events=(event,)))[-1]
     assert (found.cause, found.evidence) == (cause, "likely")
     assert "AS105" in (found.cause, *found.alternatives)
+
+
+def _aged(
+    seconds: int, *, took: int | None = 5, ttl: int | None = 300, lives: tuple[int, int] | None = None
+) -> RowFacts:
+    """A row so many seconds after the start of the one before."""
+    parent, row = RowFacts("r1", "m", 0, 2_000, 0), RowFacts("r2", "m", 0, 3_000, 0)
+    parent.start, parent.end = 0, None if took is None else took * SECOND
+    parent.ttl, parent.lives = ttl, lives
+    row.parent, row.start = parent, seconds * SECOND
+    return row
+
+
+@pytest.mark.parametrize(
+    ("clock", "ttl", "seconds", "expired"),
+    [
+        (DOCUMENTED_CLOCK, 300, 300, "no"),
+        (DOCUMENTED_CLOCK, 300, 301, "yes"),
+        (DOCUMENTED_CLOCK, 3_600, 3_600, "no"),
+        (DOCUMENTED_CLOCK, 3_600, 3_601, "yes"),
+        (DOCUMENTED_CLOCK, None, 300, "no"),  # five minutes are the usual lifetime
+        (DOCUMENTED_CLOCK, None, 301, "yes"),
+        # Counted from the end, five seconds later; over by the other way to count is "edge".
+        (OBSERVED_CLOCK, 300, 300, "no"),
+        (OBSERVED_CLOCK, 300, 301, "edge"),
+        (OBSERVED_CLOCK, 300, 305, "edge"),
+        (OBSERVED_CLOCK, 300, 306, "edge"),
+        (OBSERVED_CLOCK, 300, 335, "edge"),
+        (OBSERVED_CLOCK, 300, 336, "yes"),
+        (OBSERVED_CLOCK, 3_600, 3_600, "no"),
+        (OBSERVED_CLOCK, 3_600, 3_655, "edge"),
+        (OBSERVED_CLOCK, 3_600, 3_656, "yes"),
+    ],
+)
+def test_an_entry_lives_to_the_last_second_of_its_lifetime(
+    clock: LifetimeClock, ttl: int | None, seconds: int, expired: str
+) -> None:
+    assert expiry(_aged(seconds, ttl=ttl), clock)[0] == expired
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expired"), [(300, "no"), (301, "unknown"), (3_600, "unknown"), (3_601, "yes"), (0, "no")]
+)
+def test_between_the_least_and_the_most_nothing_is_known(seconds: int, expired: str) -> None:
+    assert expiry(_aged(seconds, ttl=None, lives=(300, 3_600)), DOCUMENTED_CLOCK)[0] == expired
+
+
+def test_without_an_end_a_lifetime_counts_from_the_start_and_without_times_not_at_all() -> None:
+    assert expiry(_aged(330, took=None), OBSERVED_CLOCK)[0] == "edge"
+    assert expiry(_aged(331, took=None), OBSERVED_CLOCK)[0] == "yes"
+    row = _aged(301)
+    assert row.parent is not None
+    row.parent.start = None
+    assert expiry(row, DOCUMENTED_CLOCK)[0] == "no"  # 296 s since the response ended
+    row.parent.end = None
+    assert expiry(row, DOCUMENTED_CLOCK) == ("unknown", None)
+
+
+def test_what_an_expiry_rests_on_is_told() -> None:
+    def sentence(seconds: int, took: int, ttl: int | None) -> str:
+        return expiry(_aged(seconds, took=took, ttl=ttl), DOCUMENTED_CLOCK)[1] or ""
+
+    assert "counted from the start" in sentence(301, 1, 300)  # 300 s since the response ended
+    assert "counted from the start" not in sentence(302, 1, 300)
+    assert "which the log does not tell" in sentence(302, 1, None)
+    assert [name in sentence(9, 1, ttl) for ttl, name in ((300, "five-minute"), (3_600, "one-hour"), (60, "60 s"))] == [
+        True
+    ] * 3
+
+
+@pytest.mark.parametrize(
+    ("total", "read", "kind"),
+    [
+        (30_000, 27_952, "shorter"),  # 2,048 tokens of new end
+        (30_000, 27_951, "miss"),
+        (15_000, 13_500, "shorter"),  # a tenth of it
+        (15_000, 13_499, "miss"),
+    ],
+)
+def test_a_shorter_prompt_has_a_small_new_end(total: int, read: int, kind: str) -> None:
+    found = verdicts(
+        {"t": 0, "write_short": 10_000, "read": 0},
+        {"t": 20, "write_short": 30_000, "read": 10_000},
+        {"t": 40, "write_short": total - read, "read": read},
+    )
+    assert found[-1].kind == kind
+
+
+@pytest.mark.parametrize(
+    ("total", "read", "kind"),
+    [
+        (41_000, 38_952, "extended"),
+        (41_000, 38_951, "miss"),
+        (15_000, 13_500, "extended"),
+        (15_000, 13_499, "miss"),
+    ],
+)
+def test_a_new_turn_replaces_a_small_end(total: int, read: int, kind: str) -> None:
+    before = 40_000 if total > 40_000 else 14_500
+    made = rows(
+        {"t": 0, "write_short": 10_000, "read": 0},
+        {"t": 20, "write_short": before - 10_000, "read": 10_000},
+        {"t": 40, "write_short": total - read, "read": read},
+    )
+    events = (Event(kind="prompt_submitted", time=None, lane="main", before="r3"),)
+    assert judge_rows(msgspec.structs.replace(made, events=events))[-1].kind == kind
+    assert judge_rows(made)[-1].kind == "miss"
+
+
+@pytest.mark.parametrize(("read", "kind"), [(19_937, "hit"), (19_936, "miss")])
+def test_a_loss_begins_at_64_tokens(read: int, kind: str) -> None:
+    found = verdicts({"t": 0, "write_short": 20_000, "read": 0}, {"t": 20, "write_short": 21_000 - read, "read": read})
+    assert found[-1].kind == kind
+
+
+@pytest.mark.parametrize(("seconds", "is_early"), [(0, True), (4, True), (5, False)])
+def test_what_is_sent_before_an_answer_begins_cannot_be_read(seconds: int, is_early: bool) -> None:
+    day = 1_790_000_000  # no rule doubts any more that an entry can be read from then on
+    first = {"t": day, "took": 9, "write_short": 20_000, "read": 0, "first_token": (day + 5) * SECOND}
+    found = verdicts(first, {"t": day + seconds, "write_short": 21_000, "read": 0})[1]
+    assert ("AS501" in (found.cause, *found.alternatives)) == is_early
+
+
+@pytest.mark.parametrize(("fresh", "cause"), [(1_023, "AS303"), (1_024, "AS305")])
+def test_the_minimum_itself_is_kept(fresh: int, cause: str) -> None:
+    # The model keeps prefixes of 1,024 tokens and more, by its documentation.
+    assert verdicts({"t": 1_790_000_000, "fresh": fresh, "read": 0, "write_short": 0})[0].cause == cause
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "cause"), [("fast", "fast", None), ("standard", "fast", "AS406"), (None, "fast", None)]
+)
+def test_a_change_of_speed_takes_two_speeds(before: str | None, now: str, cause: str | None) -> None:
+    one = {"t": 0, "write_short": 20_000, "read": 0, "speed": before}
+    found = verdicts(one, {"t": 20, "write_short": 21_000, "read": 0, "speed": now})[1]
+    assert (found.cause == "AS406") == (cause == "AS406")
+    assert ("AS406" in found.alternatives) == (before is None)
+    partly = verdicts(
+        one,
+        {"t": 20, "write_short": 1_000, "read": 20_000},
+        {**one, "t": 40, "read": 20_000, "write_short": 9, "speed": now},
+    )
+    assert partly[2].cause != "AS406"

@@ -81,6 +81,19 @@ def test_sums_are_over_all_sessions() -> None:
     assert two.outcomes[0].saving_equivalents == (one.outcomes[0].saving_equivalents or 0) - 15_000 * 10**6
 
 
+def test_what_is_answered_fast_is_compared_at_the_fast_price() -> None:
+    """Six times the list price, with and without the policy."""
+
+    def records(speed: str | None) -> list[dict[str, Any]]:
+        made = tuple(msgspec.structs.replace(one, model="claude-opus-4-7", speed=speed) for one in paused().requests)
+        return list(compare(session(*made), ["ttl-1h"]).records())
+
+    plain, fast = records(None), records("fast")
+    assert records("standard") == plain
+    for name, at in (("cost", 0), ("cost", 1), ("saving", 1)):
+        assert Decimal(fast[at][name]) == 6 * Decimal(plain[at][name]) != 0
+
+
 def test_a_policy_that_one_session_has_no_use_for_leaves_it_as_recorded() -> None:
     hour = session(request("r1", 0, [*HEAD, block("task", 17_000)], ttl=3_600))
     comparison = compare([paused("a"), msgspec.structs.replace(hour, id="b")], ["ttl-1h"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agentsim.core.money import dollars
 from agentsim.core.session import Usage
-from agentsim.rules.prices import RateCard, cost, equivalents, input_cost, rate_card
+from agentsim.rules.prices import RateCard, cost, equivalents, input_cost, rate_card, storage_cost
 
 MILLION = 10**6
 
@@ -113,6 +113,14 @@ def test_equivalents_round_half_to_even():
     half = RateCard(fresh=2 * MILLION, output=0, read=1)
     assert [equivalents(half, Usage(read=n)) for n in (1, 2, 3, 5)] == [0, 1, 2, 2]  # 0.5, 1, 1.5, 2.5
     assert equivalents(RateCard(fresh=0, output=0), Usage(fresh=5)) is None
+
+
+def test_storage_rounds_half_to_even():
+    hourly = RateCard(fresh=1, output=1, storage=1)  # a picodollar for a token kept for an hour
+    kept = (0, 1, 1_799, 1_800, 1_801, 3_600, 5_399, 5_400, 5_401, 9_000)
+    assert [storage_cost(hourly, seconds) for seconds in kept] == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert storage_cost(RateCard(fresh=1, output=1), 0) == 0
+    assert storage_cost(RateCard(fresh=1, output=1), 1) is None
 
 
 counts = st.integers(min_value=0, max_value=10**9)

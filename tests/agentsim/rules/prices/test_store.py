@@ -44,6 +44,17 @@ def test_the_library_is_imported_once_ever(cache):
     assert os.listdir(cache.parent) == [cache.name]  # nothing left beside it
 
 
+def test_a_table_is_read_where_it_was_compiled_from_the_same_and_is_whole(cache):
+    source, table = "library 1", PriceTable((), (), {}, 1)
+    assert price_store._read(str(cache), source) is None
+    price_store._write(str(cache), source, table)
+    assert (cache.stat().st_mode & 0o777, cache.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert price_store._read(str(cache), source) == table
+    assert price_store._read(str(cache), "library 2") is None
+    cache.write_bytes(cache.read_bytes() + b" ")
+    assert price_store._read(str(cache), source) is None
+
+
 @pytest.mark.parametrize(
     "damage",
     [

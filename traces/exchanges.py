@@ -309,6 +309,10 @@ class _Conversation:
         kept = self.assembly.add(request, parent=place.parent, events=replaced)
         place.lane_state.remember(kept.id, call, prompt, place.purpose)
         self._say_whose(exchange, host, call.model)
+        if reply.doubt is not None and ("", reply.doubt.partition(" says")[0]) not in self.noted:
+            self.noted.add(("", reply.doubt.partition(" says")[0]))
+            told = BadRow("contradictory counters", f"{reply.doubt}, here and in rows like it")
+            self.assembly.tally.tell(exchange.source.line, told, exchange.source.file, note=True)
 
     def _say_whose(self, exchange: Exchange, host: str | None, model: str) -> None:
         """Say once of each server whose rules it is judged by, where that is not plain."""

@@ -43,6 +43,7 @@ REMEDIES = {
     "no request": "its request may lie in another folder; the response was left out",
     "no usage": "the response reports no token counters, so that nothing can be said about it",
     "other provider": "counters of another provider's API cannot be read in this format; the row was left out",
+    "contradictory counters": "compare with the provider's own bill; a gateway fills the names it does not use with 0",
     "unclear convention": "nothing tells whether its input includes cached tokens; export it with its total",
     "broken body": "the body was recorded packed, and cannot be unpacked; record it anew",
     "lifetime proved": "nothing to do; they are priced as what they were",

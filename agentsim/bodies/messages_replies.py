@@ -29,7 +29,7 @@ class ResponseMessage(msgspec.Struct, gc=False):
 class MessagesReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A response in the vocabulary's terms. ``host`` is who answered behind a gateway, ``provider`` whose server wrote
     it as its fields show, ``logged_cost`` what it says that it cost, in picodollars; ``output_final`` is False for a
-    stream that broke off."""
+    stream that broke off; ``doubt`` is a word on counters that contradict each other."""
 
     id: str | None = None
     model: str | None = None
@@ -44,6 +44,7 @@ class MessagesReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     provider: str | None = None
     logged_cost: int | None = None
     output_final: bool = True
+    doubt: str | None = None
 
 
 def with_reply(request: Request, reply: MessagesReply, *, whole: bool = True) -> Request:

@@ -10,7 +10,7 @@ import msgspec
 from agentsim.bodies.answering_hosts import host_named
 from agentsim.bodies.messages_replies import MessagesReply
 from agentsim.bodies.messages_usage import ABSENT
-from agentsim.bodies.openai_usage import OpenAIUsage, openai_usage, picodollars
+from agentsim.bodies.openai_usage import OpenAIUsage, contradiction_in, openai_usage, picodollars
 from agentsim.bodies.sse import data_of, is_stream
 from agentsim.core.session import ProviderDiagnosis, Usage
 from agentsim.core.strict_decoding import BadRow, Count
@@ -114,6 +114,7 @@ def _answered(body: _Body, *, finished: bool) -> OpenAIReply:
         host=host_named(body.provider),
         provider=_shown(body),
         logged_cost=None if body.usage is None else picodollars(bytes(body.usage.cost)),
+        doubt=None if body.usage is None else contradiction_in(body.usage),
         output_final=finished,
     )
     return OpenAIReply(reply, tuple(bytes(item) for item in body.output or ()))

@@ -72,23 +72,8 @@ def openai_usage(sent: OpenAIUsage) -> Usage:
     Raises BadRow when counters contradict each other, or more was cached than sent.
     """
     details = sent.prompt_tokens_details or sent.input_tokens_details or TokenDetails()
-    read = one_count(
-        "cached tokens",
-        details.cached_tokens,
-        details.cache_read_tokens,
-        details.cache_read_input_tokens,
-        sent.cached_tokens,
-        sent.prompt_cache_hit_tokens,
-        sent.cache_read_input_tokens,
-    )
-    write = one_count(
-        "written tokens",
-        details.cache_write_tokens,
-        details.cache_creation_tokens,
-        details.cache_creation_input_tokens,
-        sent.cache_creation_input_tokens,
-        sent.cache_write_input_tokens,
-    )
+    read = one_count("cached tokens", *_told(sent, _READ).values())
+    write = one_count("written tokens", *_told(sent, _WRITTEN).values())
     total = one_count("input tokens", sent.prompt_tokens, sent.input_tokens)
     output = one_count("output tokens", sent.completion_tokens, sent.output_tokens)
     missed = sent.prompt_cache_miss_tokens
@@ -109,6 +94,36 @@ def openai_usage(sent: OpenAIUsage) -> Usage:
     if short is None or long is None or short + long != (usage.write_other or 0):
         return usage
     return msgspec.structs.replace(usage, write_short=short, write_long=long, write_other=None)
+
+
+_READ = (
+    ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens"),
+    ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens"),
+)
+_WRITTEN = (
+    ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens"),
+    ("cache_creation_input_tokens", "cache_write_input_tokens"),
+)
+"""The names of one count: those in the details, and those beside them."""
+
+
+def _told(sent: OpenAIUsage, names: tuple[tuple[str, ...], tuple[str, ...]]) -> dict[str, int | None]:
+    inside, beside = names
+    details = sent.prompt_tokens_details or sent.input_tokens_details or TokenDetails()
+    where = "prompt_tokens_details" if sent.prompt_tokens_details else "input_tokens_details"
+    told = {f"{where}.{name}": getattr(details, name) for name in inside}
+    return told | {name: getattr(sent, name) for name in beside}
+
+
+def contradiction_in(sent: OpenAIUsage) -> str | None:
+    """Two names for one count of which one says 0 and the other does not: what is counted, and a word on it."""
+    for names in (_READ, _WRITTEN):
+        told = {name: count for name, count in _told(sent, names).items() if count is not None}
+        silent = [name for name, count in told.items() if not count]
+        loud = [name for name, count in told.items() if count]
+        if silent and loud:
+            return f"{silent[0]} says 0 and {loud[0]} {told[loud[0]]:,}; the second is counted"
+    return None
 
 
 def picodollars(number: bytes | str) -> int | None:

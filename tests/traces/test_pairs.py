@@ -209,3 +209,28 @@ def test_a_capture_tells_another_model_as_a_log_does(tmp_path):
     (session,) = read_all(tmp_path, *rows)
     (change,) = session.events
     assert (change.kind, change.before) == ("model_change", "claude-haiku-4-5")
+
+
+READS, SILENT = {"cached_tokens": 70}, {"cached_tokens": 0}
+BOTH = {"cached_tokens": 0, "cache_write_tokens": 0}
+
+
+@pytest.mark.parametrize(
+    ("details", "beside", "words"),
+    [
+        (SILENT, {"cache_read_input_tokens": 70}, "cached_tokens says 0 and cache_read_input_tokens 70"),
+        (READS, {"cache_read_input_tokens": 0}, "cache_read_input_tokens says 0"),
+        (READS, {"cache_read_input_tokens": 70}, None),
+        (SILENT, {"cache_read_input_tokens": 0}, None),
+        ({"cached_tokens": 70, "cache_write_tokens": 9}, {}, None),
+        (BOTH, {"cache_creation_input_tokens": 9}, "cache_write_tokens says 0 and cache_creation_input_tokens 9"),
+    ],
+)
+def test_counters_that_contradict_each_other_are_told_once(tmp_path, details, beside, words):
+    asked = {"model": "claude-opus-5", "messages": [{"role": "system", "content": "x"}]}
+    counters = {"prompt_tokens": 100, "completion_tokens": 3, "prompt_tokens_details": details, **beside}
+    rows = [{"request": asked, "response": {"id": f"c{n}", "usage": counters}, "start": START + n} for n in (0, 1)]
+    (session,) = read_all(tmp_path, *rows)
+    told = [problem.reason for problem in session.problems if "contradictory counters" in problem.reason]
+    assert len(told) == (words is not None)
+    assert words is None or words in told[0]

@@ -44,13 +44,13 @@ class Outcome(NamedTuple):
 
 def _launches(line: str, tile: tuple[int, ...] | None, capability: int) -> list[Any]:
     """The launches of a case as on a device of that capability."""
-    from agentsim.kernels import int4_attention_triton, paged_attention_triton
+    from agentsim.kernels import int4_attention_triton, page_attention_triton
     from agentsim.kernels.tile_sizes import Tile
     from benchmarks.ahead_of_time import MULTIPROCESSORS, launches_of
 
     number = MULTIPROCESSORS[capability].processors if capability in MULTIPROCESSORS else _OTHER_PROCESSORS
-    vars(paged_attention_triton)["capability"] = lambda _device: capability // 10
-    for module in (paged_attention_triton, int4_attention_triton):
+    vars(page_attention_triton)["capability"] = lambda _device: capability // 10
+    for module in (page_attention_triton, int4_attention_triton):
         vars(module)["processors"] = lambda _device: number
     case = next(case for case in cases() if case.line == line)
     call: Callable[..., Any] = calls(case, "meta")["ours"]

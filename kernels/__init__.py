@@ -16,16 +16,16 @@ if TYPE_CHECKING:  # the references give the operations their types
     from agentsim.kernels.int4_packing import pack_int4 as pack_int4
     from agentsim.kernels.int4_packing import unpack_int4 as unpack_int4
     from agentsim.kernels.norm import rms_norm as rms_norm
+    from agentsim.kernels.page_attention import paged_attention as paged_attention
     from agentsim.kernels.page_copies import copy_pages as copy_pages
     from agentsim.kernels.page_copies import write_pages as write_pages
-    from agentsim.kernels.paged_attention import paged_attention as paged_attention
     from agentsim.kernels.rotary import rope as rope
     from agentsim.kernels.sampling import sample as sample
 
 MODULES = {
     "copy_pages": "page_copies",
     "pack_int4": "int4_packing",
-    "paged_attention": "paged_attention",
+    "paged_attention": "page_attention",
     "paged_attention_int4": "int4_attention",
     "rms_norm": "norm",
     "rope": "rotary",

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from agentsim.kernels.int4_packing import unpack_int4
-from agentsim.kernels.paged_attention import attend, plan
+from agentsim.kernels.page_attention import attend, plan
 
 
 def paged_attention_int4(
@@ -26,7 +26,7 @@ def paged_attention_int4(
     splits: int | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """:func:`agentsim.kernels.paged_attention.paged_attention` over packed pages.
+    """:func:`agentsim.kernels.page_attention.paged_attention` over packed pages.
 
     ``k_packed`` and ``v_packed`` uint8 [P, page, Hkv, D/2] and their ``k_scales`` and ``v_scales`` float32
     [P, page, Hkv, D/group] are what :func:`agentsim.kernels.int4_packing.pack_int4` makes of pages [P, page, Hkv, D];

@@ -1,7 +1,7 @@
 """Paged attention over keys and values in four bits: the Triton kernel. :mod:`agentsim.kernels.int4_attention` defines
 it.
 
-The walk is that of :mod:`agentsim.kernels.paged_attention_triton`, but a tile of K or V comes as bytes and step sizes,
+The walk is that of :mod:`agentsim.kernels.page_attention_triton`, but a tile of K or V comes as bytes and step sizes,
 and is multiplied out in registers. A byte's two halves belong to the two halves of a head, so that the walk keeps
 queries and sums in two halves also: the low bits meet one, the high bits the other, and nothing is moved between lanes.
 """
@@ -16,7 +16,7 @@ from torch import Tensor
 from agentsim.kernels.int4_attention import paged_attention_int4 as attention_by_reference
 from agentsim.kernels.int4_packing_triton import fits
 from agentsim.kernels.launch_device import processors
-from agentsim.kernels.paged_attention_triton import LOG2_E, combine, sequence_of, split_space, tile_for
+from agentsim.kernels.page_attention_triton import LOG2_E, combine, sequence_of, split_space, tile_for
 from agentsim.kernels.tile_sizes import INT4_DECODE, INT4_PROMPT, Tile, keys_of_a_block, splits_for
 
 

@@ -65,7 +65,7 @@ LEAST_KEYS_A_SPLIT = 256
 """Fewer than these are not worth a program and its share of combining."""
 
 MOST_SPLITS = 64
-"""What :func:`agentsim.kernels.paged_attention_triton.combine` can put together: a power of two."""
+"""What :func:`agentsim.kernels.page_attention_triton.combine` can put together: a power of two."""
 
 
 def padded(size: int) -> int:

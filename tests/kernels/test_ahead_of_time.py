@@ -15,7 +15,7 @@ import torch
 
 pytest.importorskip("triton", reason="triton is not installed")
 
-from agentsim.kernels import MODULES, int4_attention_triton, paged_attention_triton
+from agentsim.kernels import MODULES, int4_attention_triton, page_attention_triton
 from agentsim.kernels.kernel_dispatch import implementation
 from benchmarks.ahead_of_time import Compiled, compiled, launches_of, variant
 
@@ -47,7 +47,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def on(capability: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The launches choose tiles as on a device of this capability."""
-    monkeypatch.setattr(paged_attention_triton, "capability", lambda _device: capability // 10)
+    monkeypatch.setattr(page_attention_triton, "capability", lambda _device: capability // 10)
 
 
 def sequences(count: int) -> tuple[torch.Tensor, ...]:
@@ -124,7 +124,7 @@ def one_sequence(kind: str, tokens: int, length: int, window: int | None) -> Cal
 @pytest.mark.parametrize(("window", "most"), [(None, 3), (256, 1), (4_096, 3)])
 def test_a_sequence_that_grows_compiles_each_kernel_once_or_twice(kind, window, most, monkeypatch):
     on(90, monkeypatch)
-    for module in (paged_attention_triton, int4_attention_triton):
+    for module in (page_attention_triton, int4_attention_triton):
         monkeypatch.setattr(module, "processors", lambda _device: 132)
     # Attention alone, attention in splits, and their combination: whatever the length, and so the number of splits.
     calls = [one_sequence(kind, 1, length, window) for length in range(1, 32_768, 97)]

@@ -118,7 +118,7 @@ def test_large_scores_do_not_overflow(operation):
 
 
 def test_the_plan_of_the_last_batch_is_not_used_for_another():
-    from agentsim.kernels.paged_attention import paged_attention
+    from agentsim.kernels.page_attention import paged_attention
 
     first, second = random_batch([1, 1], [20, 20]), random_batch([1, 1], [20, 20])
     for batch in (first, second, first):
@@ -132,7 +132,7 @@ def test_the_plan_of_the_last_batch_is_not_used_for_another():
 
 
 def test_pages_in_a_row_are_read_where_they_are():
-    from agentsim.kernels.paged_attention import plan
+    from agentsim.kernels.page_attention import plan
 
     tables = torch.tensor([[3, 4, 5], [1, 0, 2]], dtype=torch.int32)
     lengths = torch.tensor([40, 40], dtype=torch.int32)
@@ -146,7 +146,7 @@ def test_pages_in_a_row_are_read_where_they_are():
 
 @pytest.mark.parametrize("inference", [False, True])
 def test_a_plan_is_made_once_for_all_layers_and_anew_when_its_tables_were_written_to(inference):
-    from agentsim.kernels.paged_attention import plan
+    from agentsim.kernels.page_attention import plan
 
     with torch.inference_mode(inference):
         tables = torch.tensor([[3, 4, 5]], dtype=torch.int32)

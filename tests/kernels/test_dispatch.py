@@ -38,6 +38,7 @@ def test_both_forms_take_the_same_arguments(name):
 def test_every_operation_of_the_table_is_a_name_of_the_package():
     typed = re.findall(r"from agentsim\.kernels\.(\w+) import (\w+) as", Path(kernels.__file__).read_text("utf-8"))
     assert {name: module for module, name in typed} == MODULES, "each has the type of its reference"
+    assert not set(MODULES) & set(MODULES.values()), "importing the module would take the operation's place"
     assert all(callable(getattr(kernels, name)) for name in MODULES)
     with pytest.raises(AttributeError, match="no attribute 'soft_max'"):
         _ = kernels.soft_max

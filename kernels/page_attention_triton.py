@@ -1,4 +1,4 @@
-"""Attention over pages of keys and values: the Triton kernel. :mod:`agentsim.kernels.paged_attention` defines what it
+"""Attention over pages of keys and values: the Triton kernel. :mod:`agentsim.kernels.page_attention` defines what it
 computes.
 
 A program takes one K/V head and a run of rows, a row being one query head of one token: the heads of a group and as
@@ -270,7 +270,7 @@ def paged_attention(
     out: Tensor | None = None,
     configuration: Tile | None = None,
 ) -> Tensor:
-    """:func:`agentsim.kernels.paged_attention.paged_attention` on the device; the numbers of a head are neighbours
+    """:func:`agentsim.kernels.page_attention.paged_attention` on the device; the numbers of a head are neighbours
     everywhere.
 
     ``configuration`` takes the place of the table's tile, for tuning.

@@ -196,6 +196,11 @@ def _differs(case: BodyCase, code: str) -> Hypothesis:
                 "what two requests have in common is stored as one from the second of them on."
             )
         return said._replace(standing="sufficient", sentence=words, weight=190)
+    again = case.known_there
+    if again > edge + case.near and abs(read - again) <= case.near:
+        # It changed back: what was kept under the older form is read, and only what came since is not.
+        words = f"The prompt is again what it was before: the {again:,} tokens of it that were sent then were read."
+        return said._replace(standing="sufficient", sentence=words, weight=190, predicted=(again, again))
     if read and max(front - read, read - edge) * FRONT_INEXACT <= edge:
         words = f"About {edge:,} tokens stand in front of the first difference, as far as sizes are known."
         return said._replace(standing="likely", sentence=words, weight=130)

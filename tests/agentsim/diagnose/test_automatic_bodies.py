@@ -311,3 +311,27 @@ def test_the_back_end_of_codex_has_rules_of_its_own(model: str, read: int, kind:
     verdict = last(msgspec.structs.replace(found, requests=tuple(moved)))
     assert verdict.kind == kind
     assert codes == (() if kind == "hit" else (verdict.cause, *verdict.alternatives))
+
+
+@pytest.mark.parametrize(
+    ("read", "evidence", "told"),
+    [
+        (4992, "proved", True),  # what r1 had sent: 5,000 tokens
+        (4992 - 256, "proved", True),
+        (4992 - 257, None, False),
+    ],
+)
+def test_a_change_that_is_taken_back_reads_what_was_kept_before_it(read: int, evidence: str | None, told: bool) -> None:
+    flipped = ("t2", "t1", "sand", "a")
+    verdict = last(
+        session(
+            (0, prompt(*HEAD), 0),
+            (5, prompt(*HEAD, "b"), 3968),
+            (9, prompt(*flipped, "b", "c"), 0),
+            (14, prompt(*HEAD, "b", "c", "d"), read),
+        )
+    )
+    assert (verdict.kind, verdict.cause) == ("miss", "AS103") if told else verdict.evidence != "proved"
+    assert ("again what it was before" in " ".join(verdict.established)) is told
+    assert evidence is None or verdict.evidence == evidence
+    assert verdict.lost <= 6000 - read

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from decimal import Decimal
+from html import escape
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -136,6 +137,19 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     def to_pandas(self) -> pandas.DataFrame:
         """The records as a frame of pandas, which must be installed; exact decimals become floats."""
         return _frame(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: each policy, with what it would have cost and saved."""
+        shown = ("policy", "cost", "saving", "saving_low", "saving_high", "changes")
+        head = "".join(f"<th>{name}</th>" for name in shown)
+        rows = "".join(
+            "<tr>"
+            + "".join(f"<td>{escape(str(value)) if value is not None else '–'}</td>" for value in cells)
+            + "</tr>"
+            for cells in ([record.get(name) for name in shown] for record in _records(self))
+        )
+        note = f"<p>{escape(self.withheld)}</p>" if self.withheld is not None else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}"
 
 
 def _records(comparison: Comparison) -> list[dict[str, object]]:

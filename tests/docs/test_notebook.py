@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -38,3 +39,28 @@ def test_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_kept_without_outputs() -> None:
     cells = json.loads(NOTEBOOK.read_text())["cells"]
     assert all(cell.get("outputs", []) == [] for cell in cells)
+
+
+SESSIONS = NOTEBOOK.with_name("sessions.ipynb")
+
+
+@pytest.mark.slow
+def test_the_notebook_of_a_session_gives_what_it_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(SESSIONS.parent)
+    names: dict[str, Any] = {}
+    charts = 0
+    for cell in json.loads(SESSIONS.read_text())["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop()
+        assert isinstance(last, ast.Expr)
+        exec(compile(tree, "cell", "exec"), names)
+        value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+        (output,) = cell["outputs"]
+        for kind, method in (("text/html", "_repr_html_"), ("image/svg+xml", "_repr_svg_")):
+            assert (kind in output["data"]) == hasattr(value, method)
+            if kind in output["data"]:
+                assert "".join(output["data"][kind]) == getattr(value, method)()
+        charts += "image/svg+xml" in output["data"]
+    assert charts == 3

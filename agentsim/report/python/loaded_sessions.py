@@ -9,6 +9,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from agentsim.core.counts import plural
 from agentsim.core.money import dollars
 from agentsim.core.session import Problem, Session
 from agentsim.core.verdict import UNEXPLAINED_LOSS
@@ -64,7 +65,8 @@ class LoadedSessions:
         return iter(self.sessions)
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} sessions, {sum(len(session.requests) for session in self.sessions):,} requests>"
+        requests = sum(len(session.requests) for session in self.sessions)
+        return f"<{plural(len(self), 'session')}, {plural(requests, 'request')}>"
 
     @cached_property
     def _judged(self) -> JudgedSessions:

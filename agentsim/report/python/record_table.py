@@ -9,11 +9,14 @@ from decimal import Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from agentsim.core.counts import plural
 from agentsim.core.extras import how_to_install, not_installed
 from agentsim.report.clean import clean
 
 if TYPE_CHECKING:
     import pandas
+
+    from agentsim.report.python.table_chart import TableChart
 
 Record = dict[str, Any]
 
@@ -38,7 +41,7 @@ class RecordTable:
         return self._records[index]
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} records: {', '.join(self.columns)}>"
+        return f"<{plural(len(self), 'record')}: {', '.join(self.columns)}>"
 
     def records(self) -> list[Record]:
         """The records, each a dictionary of its own."""
@@ -63,6 +66,17 @@ class RecordTable:
             for record in self._records
         ]
         return pandas.DataFrame(rows, columns=list(self.columns))
+
+    def chart(self, name: str, value: str, *, title: str = "", upright: bool = False, most: int = 20) -> TableChart:
+        """Bars: for each of the first ``most`` records the number in one column under the name in another.
+
+        ``upright`` is for times. Records without that number are left out. Raises KeyError for a column that is not
+        there and TypeError for one without numbers.
+        """
+        from agentsim.report.python.table_chart import chart_of
+
+        pairs = [(record[name], record[value]) for record in self._records[:most]]
+        return chart_of(pairs, title or f"{value} by {name}", upright=upright)
 
     def _repr_html_(self) -> str:
         """The first rows, for a notebook. Text of a log is shown inert."""

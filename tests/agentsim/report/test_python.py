@@ -104,3 +104,24 @@ def test_nothing_there_is_an_error(tmp_path: Path, own_home: Path) -> None:
         agentsim.load(tmp_path)
     with pytest.raises(FileNotFoundError, match="no logs of a harness"):
         agentsim.load()
+
+
+def test_a_chart_leaves_out_what_has_no_number_and_shows_text_inert() -> None:
+    table = RecordTable(
+        ("name", "cost", "kind"),
+        [
+            {"name": "<b>a</b>", "cost": Decimal("1.5"), "kind": "x"},
+            {"name": "b", "cost": None, "kind": "y"},
+            {"name": None, "cost": 3, "kind": True},
+        ],
+    )
+    svg = table.chart("name", "cost", title="<i>")._repr_svg_()
+    assert svg.count('class="bar"') == 2
+    assert "&lt;b&gt;a" in svg
+    assert "<i>" not in svg
+    assert "$1.5000" in svg
+    assert table.chart("name", "cost", most=1, upright=True).svg.count('class="bar"') == 1
+    with pytest.raises(KeyError):
+        table.chart("name", "price")
+    with pytest.raises(TypeError, match="needs numbers"):
+        table.chart("name", "kind")

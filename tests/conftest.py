@@ -71,6 +71,7 @@ SLOW = frozenset(
         "traces/test_pi.py",
         "tui/test_answers.py",
         "tui/test_documentation.py",
+        "tui/test_findings.py",
         "tui/test_gather.py",
         "tui/test_hostile.py",
         "tui/test_not_priced.py",

@@ -18,15 +18,17 @@ from textual.widgets import Footer
 from agentsim.core.session import Row
 from agentsim.core.sums import Sums, add, as_sums, known, new_sums
 from agentsim.diagnose import Diagnosis
+from agentsim.diagnose.loss_findings import RepeatedLosses, findings_of
 from agentsim.report import figures
 from agentsim.report.verdict_words import KINDS, cause_title, lane_names
 from agentsim.tui.base_screen import Document, Heading, Page
-from agentsim.tui.ink import INK_CLASSES, INK_CSS, Ink, Piece, fit, lines, parts, safe, strip
+from agentsim.tui.ink import INK_CLASSES, INK_CSS, Ink, Piece, fit, lines, parts, safe, strip, wrap
 from agentsim.tui.row_group import GroupField, RowGroup
 from agentsim.tui.session_name import heading_of
 
 LABEL = 44
 LEAST_BAR = 8
+MOST_REPEATED = 6
 
 
 class TotalsLine(NamedTuple):
@@ -72,8 +74,8 @@ def _group(key: str, sums: Sums, lost: int, misses: int, unpriced: int) -> Total
     return TotalsGroup(key, sums.requests, sums.read, sums.written, sums.fresh, sums.known_cost, lost_cost, misses)
 
 
-def page(diagnosis: Diagnosis, width: int) -> Lines:
-    """The whole page of sums for a width."""
+def page(diagnosis: Diagnosis, width: int, found: RepeatedLosses | None = None) -> Lines:
+    """The whole page of sums for a width. ``found`` is what repeats, where that is known already."""
     session = diagnosis.session
     out = [*map(TotalsLine, _sums(diagnosis, width)), *_causes(diagnosis, width)]
     lanes = lane_names(session.lanes)
@@ -82,7 +84,7 @@ def page(diagnosis: Diagnosis, width: int) -> Lines:
     out += _grouped("By lane", "lane", by_lane, width, lambda lane: lanes.get(lane, lane))
     by_purpose = groups(diagnosis, lambda row: row.request.purpose)
     out += _grouped("By purpose", "purpose", by_purpose, width, lambda purpose: purpose.replace("_", "-"))
-    return [*out, *_kinds(diagnosis, width)]
+    return [*out, *_repeated(findings_of(diagnosis) if found is None else found, width), *_kinds(diagnosis, width)]
 
 
 def _sums(diagnosis: Diagnosis, width: int) -> list[list[Piece]]:
@@ -132,6 +134,25 @@ def _kinds(diagnosis: Diagnosis, width: int) -> Lines:
         line: list[Piece] = ["  ", fit(name, LABEL - 14), f"{count:>8,}  ", (bar, ink)]
         out.append(TotalsLine(line, RowGroup("kind", kind, name)))
     return out
+
+
+def _repeated(found: RepeatedLosses, width: int) -> Lines:
+    """Losses that are one, and what stands in front of them; nothing where none comes twice."""
+    if not found.repeated and found.lead is None:
+        return []
+    rows: list[list[Piece]] = []
+    for one in found.repeated[:MOST_REPEATED]:
+        title = f"{len(one.rows):,} × {one.cause} {one.what or cause_title(one.cause)}"
+        cost = "" if one.cost is None else f", {figures.money(one.cost)}"
+        rows.append(["  ", (title, Ink.NAME), f": {figures.plural(one.tokens, 'token')}{cost}, {one.rhythm}"])
+        if one.lead is not None:
+            rows.append([f"    {one.lead.sentence} ", ("A lead, no proof.", Ink.FAINT)])
+    if len(found.repeated) > MOST_REPEATED:
+        rows.append([(f"  and {figures.plural(len(found.repeated) - MOST_REPEATED, 'other')}", Ink.FAINT)])
+    if found.lead is not None:
+        rows.append([f"  Losses without a place: {found.lead.sentence} ", ("A lead, no proof.", Ink.FAINT)])
+    wrapped = [TotalsLine(piece) for row in rows for piece in wrap(row, width, 4)]
+    return [*_heading(("Losses that repeat", Ink.STRONG)), *wrapped]
 
 
 def _causes(diagnosis: Diagnosis, width: int) -> Lines:
@@ -223,13 +244,16 @@ class TotalsLines(ScrollView, can_focus=True):
     def __init__(self, diagnosis: Diagnosis) -> None:
         super().__init__()
         self._diagnosis = diagnosis
+        self._found: RepeatedLosses | None = None
         self._lines: Lines = []
         self._stops: list[int] = []
         self._stop = 0
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the width."""
-        self._lines = page(self._diagnosis, max(self.size.width - 4, 40))
+        if self._found is None:
+            self._found = findings_of(self._diagnosis)
+        self._lines = page(self._diagnosis, max(self.size.width - 4, 40), self._found)
         self._stops = [number for number, line in enumerate(self._lines) if line.group is not None]
         self.virtual_size = Size(self.size.width, len(self._lines))
         self.refresh()

@@ -153,8 +153,10 @@ def context(path: str | None = None, session: str | None = None, top: int = 15) 
 
 
 def explain(code: str) -> Document:
-    """What the code of a cause (such as AS301) means, how to confirm it and how to fix it."""
+    """What the code of a cause (such as AS301) means, how to confirm and how to fix it, and settings against it."""
     from agentsim.diagnose.cause_registry import cause
+    from agentsim.diagnose.harness_settings import known_harnesses, settings_for
+    from agentsim.report.json.settings_json import setting_document
 
     try:
         found = cause(code)
@@ -167,6 +169,11 @@ def explain(code: str) -> Document:
         "meaning": found.meaning,
         "how_to_confirm": found.how_to_confirm,
         "fix": found.fix,
+        "settings": [
+            setting_document(one)
+            for harness in known_harnesses()
+            for one in settings_for(harness.name, cause=found.code)
+        ],
     }
 
 

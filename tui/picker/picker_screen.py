@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -39,6 +39,7 @@ class PickerScreen(Page):
         Binding("c", "compare", "Compare"),
         Binding("y", "copy", "Copy the command", show=False),
         Binding("p", "problems", "Files not read, and why", show=False),
+        Binding("f", "findings", "What is lost again and again", show=False),
     ]
     HELP_TITLE = "Sessions"
     HELP_KEYS = (
@@ -49,6 +50,7 @@ class PickerScreen(Page):
         ("c", "compare the two marked ones, or the marked one with this"),
         ("y", "copy the command that replays the session"),
         ("p", "which files could not be read, and why"),
+        ("f", "what was lost in the same way again and again, and what it comes with"),
     )
 
     class Gathered(Message):
@@ -66,6 +68,13 @@ class PickerScreen(Page):
         def __init__(self, problems: Sequence[Problem]) -> None:
             super().__init__()
             self.problems = problems
+
+    class Found(Message):
+        """Findings over all sessions; ``None`` where there are none to be had."""
+
+        def __init__(self, found: dict[str, Any] | None) -> None:
+            super().__init__()
+            self.found = found
 
     class Judged(Message):
         """Sessions were read and judged."""
@@ -286,6 +295,28 @@ class PickerScreen(Page):
     def action_problems(self) -> None:
         """List the files that could not be read, or not wholly."""
         self.program.show_problems(self._problems)
+
+    def action_findings(self) -> None:
+        """List what was lost in the same way again and again."""
+        self.notify("reading all sessions …", markup=False, timeout=4)
+        self._find()
+
+    @work(thread=True, exclusive=True, group="findings")
+    def _find(self) -> None:
+        from agentsim.tui.findings_screen import findings_of_all
+
+        found = findings_of_all(self._paths)
+        if not get_current_worker().is_cancelled:
+            self.post_message(self.Found(found))
+
+    def on_picker_screen_found(self, event: Found) -> None:
+        """Show what was found."""
+        from agentsim.tui.findings_screen import FindingsScreen
+
+        if event.found is None:
+            self.notify("The sessions could not be read.", severity="warning", markup=False, timeout=4)
+        else:
+            self.app.push_screen(FindingsScreen(event.found))
 
     def action_copy(self) -> None:
         """Copy the command that shows the session without the app."""

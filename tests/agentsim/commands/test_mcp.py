@@ -67,6 +67,7 @@ def test_what_the_tools_return() -> None:
     assert next_costs(ATLAS, seconds_after_the_last_row=0)["warmth"] == "warm"
     assert summary(ATLAS)["sessions"] == 1
     assert explain("lookback-exceeded")["code"] == "AS301"
+    assert {one["harness"] for one in explain("AS201")["settings"]} >= {"claude-code", "pi", "qwen-code"}
 
 
 def test_no_tool_returns_words_of_a_conversation() -> None:

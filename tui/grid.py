@@ -209,7 +209,7 @@ class Grid(ScrollView, can_focus=True):
         """Choose the columns that fit, and how far the lines can be scrolled."""
         before = self._layout
         columns = self.rows.columns
-        # The scroll bar takes its cell only once the size is known: reckon with it at once.
+        # The scroll bar takes its cell only once the size is known: count it at once.
         bar = self.styles.scrollbar_size_vertical if len(self.rows) + 1 > self.size.height else 0
         width = self.size.width - bar
         room = max(width - 1, 0)

@@ -114,7 +114,7 @@ class ReportScreen(Page):
 
     def _rows(self, width: int) -> list[list[Piece]]:
         if self._writer is None:
-            return [[(self._failure or "reckoning …", Ink.WARN if self._failure else Ink.FAINT)]]
+            return [[(self._failure or "calculating …", Ink.WARN if self._failure else Ink.FAINT)]]
         paper = InkPaper(width)
         self._writer(paper)
         return paper.rows

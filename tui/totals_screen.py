@@ -55,7 +55,7 @@ class TotalsGroup(NamedTuple):
 
 
 def groups(diagnosis: Diagnosis, key: Callable[[Row], str]) -> list[TotalsGroup]:
-    """Sums of the counted rows by what ``key`` says of them, the dearest first."""
+    """Sums of the counted rows by what ``key`` says of them, the most expensive first."""
     found: dict[str, list[int]] = {}
     for row, verdict in zip(diagnosis.rows, diagnosis.verdicts, strict=True):
         if row.request.counted:

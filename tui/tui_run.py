@@ -27,7 +27,7 @@ def run(paths: tuple[str, ...], *, session: str | None = None, follow: bool = Fa
             remedy="'agentsim replay' prints the same, and 'agentsim tui --web' serves it to a browser",
             code=ExitCode.USAGE,
         )
-    # Workers reckon in threads; a key must not wait for as long as Python lets them run by default.
+    # Workers calculate in threads; a key must not wait for as long as Python lets them run by default.
     sys.setswitchinterval(SWITCH)
     # What is loaded by now stays; looking through it again and again for garbage would only delay keys.
     keep_what_is_there()

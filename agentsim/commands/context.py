@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     ("agentsim context session.jsonl", "What filled the context, and what carrying it cost."),
-    ("agentsim context session.jsonl --top 30", "A longer list of the dearest pieces."),
+    ("agentsim context session.jsonl --top 30", "A longer list of the most expensive pieces."),
     ("agentsim context session.jsonl --content", "With their first words, which may be private."),
     ("agentsim context session.jsonl --json | jq '.sessions[0].groups'", "The same for programs."),
 )
@@ -32,9 +32,7 @@ EXAMPLES = (
 @click.command(cls=Command, examples=EXAMPLES, short_help="Show what filled the context, and what carrying it cost.")
 @paths_argument()
 @json_option
-@click.option(
-    "--top", type=click.IntRange(0, 100_000), default=10, show_default=True, help="How many of the dearest to list."
-)
+@click.option("--top", type=click.IntRange(0, 100_000), default=10, show_default=True, help="How many pieces to list.")
 @session_option
 @content_option
 @strict_option

@@ -61,8 +61,8 @@ def command(
     these sessions, with the command that shows the proof.
 
     Logs of any format will do (see 'agentsim trace formats'). Without PATH it reads the logs of every harness on
-    this machine, which 'agentsim' alone lists: Claude Code, Codex, Pi, OpenCode, Gemini CLI, Qwen Code, Copilot CLI,
-    Cline, Roo Code and Kilo Code.
+    this machine, which 'agentsim' alone lists: Claude Code, Codex, Pi, OpenCode, Gemini CLI, Qwen Code, Kimi,
+    OpenHands, mini-swe-agent, Copilot CLI, Cline, Roo Code, Kilo Code and Crush.
     """
     from agentsim.commands.options.session_inputs import check_path, unreadable
     from agentsim.fleet.summary import summarise

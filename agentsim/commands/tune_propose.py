@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     ("agentsim tune", "The settings that fit your own sessions, and what they will save."),
     ("agentsim tune --since 60d --apply", "From the last 60 days; show the difference, ask, and write it."),
-    ("agentsim tune verify", "Later: what was foretold, and what was measured."),
+    ("agentsim tune verify", "Later: what was predicted, and what was measured."),
     ("agentsim tune undo", "The settings as they were."),
 )
 
@@ -98,7 +98,7 @@ def command(
 
 
 def _apply(proposal: TuneProposal, scope: Scope, yes: bool) -> None:
-    """Write what was chosen, and keep what it replaces and what was foretold. Raises Failure."""
+    """Write what was chosen, and keep what it replaces and what was predicted. Raises Failure."""
     from agentsim.guard.installation import settings_file
     from agentsim.guard.settings_text import BadSettings
     from agentsim.report.paper import Paper

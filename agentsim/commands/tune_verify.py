@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from agentsim.core.session import Problem
     from agentsim.guard.installation import Scope
 
-EXAMPLES = (("agentsim tune verify", "What was foretold, what was measured, and whether to undo it."),)
+EXAMPLES = (("agentsim tune verify", "What was predicted, what was measured, and whether to undo it."),)
 
 
-@click.command(cls=Command, examples=EXAMPLES, short_help="Hold what was foretold against the sessions since.")
+@click.command(cls=Command, examples=EXAMPLES, short_help="Hold what was predicted against the sessions since.")
 @paths_argument(required=False)
 @scope_option
 @json_option
 @strict_option
 @rules_option
 def command(paths: tuple[str, ...], scope: Scope, as_json: bool, strict: bool) -> ExitCode:
-    """Hold what 'agentsim tune --apply' foretold against the sessions since.
+    """Hold what 'agentsim tune --apply' predicted against the sessions since.
 
     Each session since is simulated under the lifetimes of before; the difference to its bill is what the setting saved.
     Beside it stand the bills alone: requests of the same model, lane, size and pause, before and since. Exit code 1:

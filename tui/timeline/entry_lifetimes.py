@@ -1,4 +1,4 @@
-"""How long the entry of each request lived, and whether the next request came in time. Pure reckoning."""
+"""How long the entry of each request lived, and whether the next request came in time. Pure arithmetic."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Life(NamedTuple):
 
 
 class Lifetimes:
-    """The lives of a session's entries, each reckoned when it is asked for."""
+    """The lives of a session's entries, each calculated when it is asked for."""
 
     def __init__(self, session: Session, rows: Sequence[Row], verdicts: Sequence[Verdict]) -> None:
         self.rows = rows

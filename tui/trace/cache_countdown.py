@@ -68,7 +68,7 @@ class CacheCountdown(Static):
         if self._state is not None:
             line = countdown(price_acts(self._state, time.time_ns()))
         else:
-            line = [(f"nothing can be priced: {self._failure}" if self._failure else "reckoning …", Ink.FAINT)]
+            line = [(f"nothing can be priced: {self._failure}" if self._failure else "calculating …", Ink.FAINT)]
         self.update(wrapped([line], max(self.size.width - 2, 20)))
 
 

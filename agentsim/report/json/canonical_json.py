@@ -207,7 +207,7 @@ def totals(sums: Totals) -> Document:
 
 
 def losses(items: Iterable[Loss]) -> list[Document]:
-    """Losses by cause, the dearest first."""
+    """Losses by cause, the most expensive first."""
     return [
         {
             "cause": loss.cause,

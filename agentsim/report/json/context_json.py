@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def context_document(accounts: Sequence[ContextAccount], top: int | None, problems: Iterable[Problem]) -> Document:
-    """Each session's groups, its ``top`` dearest pieces (all: ``None``), and what would have cost less."""
+    """Each session's groups, its ``top`` most expensive pieces (all: ``None``), and what would have cost less."""
     return {
         **envelope("context"),
         "sessions": [_session(account, top) for account in accounts],

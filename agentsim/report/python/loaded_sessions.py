@@ -134,13 +134,13 @@ class JudgedSessions:
 
     @property
     def misses(self) -> RecordTable:
-        """The rows that lost something, the dearest first."""
+        """The rows that lost something, the most expensive first."""
         lost = [record for record in self.rows if record["kind"] == "miss"]
         return RecordTable(ROW_COLUMNS, sorted(lost, key=lambda one: (-(one["lost_cost"] or 0), -one["lost"])))
 
     @property
     def losses(self) -> RecordTable:
-        """What each cause lost, the dearest first."""
+        """What each cause lost, the most expensive first."""
         sums: dict[str, Record] = {}
         for miss in self.misses:
             cause = miss["cause"] or UNEXPLAINED_LOSS

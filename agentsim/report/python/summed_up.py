@@ -81,7 +81,7 @@ class SummedUp:
 
     @property
     def losses(self) -> RecordTable:
-        """What each cause lost, the dearest first."""
+        """What each cause lost, the most expensive first."""
         columns = ("cause", "title", "misses", "lost", "lost_cost")
         return RecordTable(
             columns,

@@ -1,4 +1,4 @@
-"""What filled contexts, on a screen: kinds and tools with their price, the dearest pieces, what would cost less."""
+"""What filled contexts, on a screen: kinds and tools with their price, the top pieces, what would cost less."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def write_context(paper: Paper, account: ContextAccount, *, top: int = 10) -> No
     _groups(paper, account)
     if top:
         paper.line()
-        paper.line(("The dearest pieces", Style.STRONG), ", each until it left the context")
+        paper.line(("The most expensive pieces", Style.STRONG), ", each until it left the context")
         rows = [_block_row(block, account) for block in account.blocks[:top] if block.cost]
         columns = BLOCK_COLUMNS if account.sessions == 1 else (*BLOCK_COLUMNS[:-1], SESSION_COLUMN, BLOCK_COLUMNS[-1])
         write_table(paper, columns, rows)
@@ -96,7 +96,7 @@ def write_context(paper: Paper, account: ContextAccount, *, top: int = 10) -> No
 
 
 def write_accounts(paper: Paper, accounts: Sequence[ContextAccount], *, top: int = 10) -> None:
-    """Write the account of one session, or of several together and a line for each, the dearest first."""
+    """Write the account of one session, or of several together and a line for each, the most expensive first."""
     if len(accounts) == 1:
         write_context(paper, accounts[0], top=top)
         return

@@ -20,7 +20,7 @@ MOST_SHOWN = 6
 
 
 def write_findings(paper: Paper, found: RepeatedLosses) -> None:
-    """Write the losses that are one, the dearest first; nothing where none comes twice."""
+    """Write the losses that are one, the most expensive first; nothing where none comes twice."""
     if not found.repeated and found.lead is None:
         return
     paper.line()

@@ -23,8 +23,8 @@ COLUMNS = (
 
 _JUDGEMENTS: dict[str, tuple[str, Style]] = {
     "held": ("The prediction held.", Style.GOOD),
-    "less": ("It saves, and less than foretold.", Style.WARN),
-    "more": ("It saves more than foretold.", Style.GOOD),
+    "less": ("It saves, and less than predicted.", Style.WARN),
+    "more": ("It saves more than predicted.", Style.GOOD),
     "costs": ("It costs more than before. Undo it: agentsim tune undo", Style.BAD),
     "open": ("Whether it saves cannot be told yet.", Style.WARN),
 }
@@ -66,7 +66,7 @@ def write_proposal(paper: Paper, proposal: TuneProposal) -> None:
 
 
 def write_verification(paper: Paper, verification: TuneVerification) -> None:
-    """Write what was foretold, what was measured, and what to do."""
+    """Write what was predicted, what was measured, and what to do."""
     application = verification.application
     written = ", ".join(f"{key} = {value}" for key, value in application.written.items())
     paper.paragraph(
@@ -76,7 +76,7 @@ def write_verification(paper: Paper, verification: TuneVerification) -> None:
     paper.paragraph(f"Since then: {sessions}, {figures.money(verification.cost)}.")
     paper.line()
     paper.paragraph(
-        ("Foretold  ", Style.STRONG), f"{_share(application.foretold)} of the bill, {_ends(application.foretold)}."
+        ("Predicted ", Style.STRONG), f"{_share(application.foretold)} of the bill, {_ends(application.foretold)}."
     )
     verb = "saved" if verification.saved >= 0 else "cost"
     paper.paragraph(

@@ -29,7 +29,7 @@ def words_of_small(verdicts: Sequence[tuple[int, Verdict]]) -> str:
     lost = sum(verdict.lost for _, verdict in verdicts)
     costs = [verdict.lost_cost for _, verdict in verdicts if verdict.lost_cost is not None]
     price = f", {figures.money(sum(costs))}" if costs else ""
-    causes = Counter(verdict.cause or "AS902" for _, verdict in verdicts)
+    causes = Counter(verdict.code for _, verdict in verdicts)
     named = ", ".join(f"{code} {count}" for code, count in sorted(causes.items(), key=lambda item: (-item[1], item[0])))
     most = sorted(verdicts, key=lambda one: (-one[1].lost, one[0]))[:FEW]
     places = ", ".join(f"#{number}" for number, _ in most)

@@ -35,6 +35,7 @@ JUDGES = {
     "diagnose/relax_causes.py",
     "diagnose/relax_words.py",
     "diagnose/row_judge.py",
+    "diagnose/second_change.py",
     "diagnose/summary_rows.py",
     "diagnose/uncached_rows.py",
 }

@@ -297,6 +297,7 @@ def test_map(package: Path, tests: list[Path], written: Path, slow: bool) -> Tes
             document[test.partition("::")[0]]["seconds"][test] = seconds
         for file, lines in found["lines"].items():
             for line, names in lines.items():
+                document[stale[0]]["lines"].setdefault(os.path.relpath(file), {}).setdefault(line, [])
                 for test in names:
                     known = document[test.partition("::")[0]]["lines"].setdefault(os.path.relpath(file), {})
                     known.setdefault(line, []).append(test)

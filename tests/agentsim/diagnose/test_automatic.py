@@ -111,6 +111,12 @@ def test_a_read_beyond_what_was_sent_is_told(read, told):
     assert (verdict.kind, bool(verdict.established)) == ("hit", told)
 
 
+def test_a_prompt_that_goes_back_and_reads_nothing_is_lost():
+    # It ends 500 tokens behind the end of the first one, whose 600 tokens are less than any that are kept.
+    rows = ((0, 600, 0), *((at + 10, total, read) for at, total, read in STEADY))
+    assert last(*rows, (60, 1_100, 0)).kind == "miss"
+
+
 def test_one_step_more_is_a_loss():
     # 6,000 - 5,376 = 624 is 512 + 112; 6,000 - 4,864 = 1,136 is more than a step and its slack.
     assert last(*STEADY, (40, 7_000, 5_504)).kind == "hit"

@@ -273,7 +273,7 @@ def test_what_is_sent_side_by_side_is_lost_from_the_minimum_on() -> None:
     assert fan_out(0.5, 0, 1).kind == "first", "1,000 tokens in front are fewer than any that are kept"
 
 
-@pytest.mark.parametrize(("read", "kind"), [(128, "miss"), (129, "first")])
+@pytest.mark.parametrize(("read", "kind"), [(0, "miss"), (128, "miss"), (129, "first")])
 def test_side_by_side_no_less_than_the_minimum_is_lost(read: int, kind: str) -> None:
     (tool,) = prompt("t1")
     front = msgspec.structs.replace(tool, tokens=1_152)  # nine steps of 128

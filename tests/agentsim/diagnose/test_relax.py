@@ -264,19 +264,30 @@ def test_siblings_that_share_little_beyond_their_breakpoint_lose_nothing(tokens:
     assert (found.kind, found.lost) == (kind, tokens if kind == "miss" else 0)
 
 
-@pytest.mark.parametrize(("read", "kind"), [(1_100, "miss"), (1_101, "first")])
-def test_what_a_conversation_read_of_a_head_with_a_clock(read: int, kind: str) -> None:
-    """A tool of 1,000 tokens stands in front of the clock; the size of a part may be off by a tenth."""
+@pytest.mark.parametrize(
+    ("tool", "system", "read", "kind"),
+    [
+        (1_000, 5_000, 1_100, "miss"),
+        (1_000, 5_000, 1_101, "first"),
+        (6_000, 64, 6_000, "miss"),  # the least that counts as a loss
+        (6_000, 64, 6_001, "first"),
+        (6_000, 63, 6_000, "first"),
+    ],
+)
+def test_what_a_conversation_read_of_a_head_with_a_clock(tool: int, system: int, read: int, kind: str) -> None:
+    """A tool stands in front of the clock; the size of a part may be off by a tenth."""
 
     def body(second: int) -> Prompt:
         clock = f"You are X. Now: 2026-03-06 10:15:{second:02}"
-        return prompt([HEAD[0], block(clock, 5_000, "system", role=None, text=clock), block(f"q{second}", 50)], 1, 2)
+        head = [block("read", tool, "tools"), block(clock, system, "system", role=None, text=clock)]
+        return prompt([*head, block(f"q{second}", 50)], 1, 2)
 
+    size = tool + system + 50
     found = judge(
-        request("a", 0, body(1), usage=reported(0, 6_050)),
-        request("b", 20, body(2), lane="other", usage=reported(read, 6_050 - read)),
+        request("a", 0, body(1), usage=reported(0, size)),
+        request("b", 20, body(2), lane="other", usage=reported(read, size - read)),
     )[1]
-    assert (found.kind, found.lost) == (kind, 6_000 - read if kind == "miss" else 0)
+    assert (found.kind, found.lost) == (kind, size - 50 - read if kind == "miss" else 0)
 
 
 @pytest.mark.parametrize(
@@ -424,11 +435,12 @@ def test_more_than_anything_logged_could_have_written_proves_an_unlogged_request
         request("a", 0, talk(1), usage=reported(0, 2_500)), request("b", 20, talk(9), usage=reported(3_700, 2_800))
     )[1]
     assert (verdict.kind, verdict.unlogged) == ("extended", 1_200)
-    near = [
-        judge(request("a", 0, talk(1), usage=reported(0, 2_500)), request("b", 20, talk(9), usage=usage))[1]
-        for usage in (reported(2_525, 3_975), reported(2_526, 3_974))  # the size of a part may be off by a hundredth
-    ]
-    assert [(one.kind, one.unlogged) for one in near] == [("hit", None), ("extended", 26)]
+    # The size of a part may be off by a hundredth.
+    whole = [*HEAD, block("task", 8_000)]
+    first = request("a", 0, prompt(whole, 1, 2), usage=reported(0, 10_000))
+    longer = prompt([*whole, *texts(9, 500)], 1, 11)
+    near = [judge(first, request("b", 20, longer, usage=reported(read, 14_500 - read)))[1] for read in (10_100, 10_101)]
+    assert [(one.kind, one.unlogged) for one in near] == [("hit", None), ("extended", 101)]
 
 
 def test_two_settings_changed_at_once_are_both_named():

@@ -106,7 +106,8 @@ def test_c33_the_same_prompt_right_after_the_first_may_not_be_readable_yet() -> 
     may = 1_778_500_000  # 2026-05; mended on 2026-08-05, as the rules say
     first = {"t": may, "took": 3, "read": 0, "write_short": 1_215, "fresh": 10}
     early = verdicts(first, {**first, "t": may + 3.5})[1]
-    late = verdicts(first, {**first, "t": may + 5.5})[1]
+    late = verdicts(first, {**first, "t": may + 5})[1]  # two seconds after the answer, by the rules of that month
+    assert verdicts(first, {**first, "t": may + 4.999})[1].cause == "AS501"
     mended = verdicts({**first, "t": may + 10**7}, {**first, "t": may + 10**7 + 3.5})[1]
     assert early.cause == "AS501"
     assert late.cause != "AS501"

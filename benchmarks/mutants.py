@@ -128,11 +128,11 @@ def status_of(child: Callable[[], int], seconds: float | None = None) -> int:
         time.sleep(0.01)
 
 
-def run_pytest(targets: list[str], plugin: object) -> int:
+def run_pytest(targets: list[str], plugin: object, *more: str) -> int:
     """Run pytest in this process, quietly. Its exit code."""
-    options = ["-x", "-q", "-n0", "--no-header", "--tb=short", "-p", "no:cacheprovider"]
+    options = ["-q", "-n0", "--no-header", "--tb=short", "-p", "no:cacheprovider"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # hypothesis is loaded already
-    return int(pytest.main([*options, *targets], plugins=[plugin]))
+    return int(pytest.main([*options, *more, *targets], plugins=[plugin]))
 
 
 class Coverage:
@@ -144,6 +144,7 @@ class Coverage:
         self.counter = Counter(data_file=None, include=[str(folder), f"{folder}/*"], config_file=False)
         self.written = written
         self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
         self.counter.start()
 
     @pytest.hookimpl(wrapper=True)
@@ -156,15 +157,21 @@ class Coverage:
         self.counter.switch_context("")
         return found
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Remember that a test failed."""
+        if report.failed:
+            self.failed.add(report.nodeid)
+
     def pytest_sessionfinish(self) -> None:
-        """Write the map."""
+        """Write the map, without the tests that fail."""
         self.counter.stop()
         data = self.counter.get_data()
+        whole = {test: seconds for test, seconds in self.seconds.items() if test not in self.failed}
         lines = {
-            file: {line: [test for test in tests if test] for line, tests in data.contexts_by_lineno(file).items()}
+            file: {line: sorted({*tests} & whole.keys()) for line, tests in data.contexts_by_lineno(file).items()}
             for file in sorted(data.measured_files())
         }
-        self.written.write_text(json.dumps({"seconds": self.seconds, "lines": lines}), encoding="utf-8")
+        self.written.write_text(json.dumps({"seconds": whole, "lines": lines}), encoding="utf-8")
 
 
 class Trials:
@@ -278,7 +285,7 @@ def tests_of(package: str) -> list[str]:
 def test_map(package: Path, tests: list[Path], written: Path, slow: bool) -> TestMap:
     """Which test runs which line; what was found before holds for files that did not change since, nor the package.
 
-    Raises SystemExit when a test fails.
+    Tests that fail without any mutation are left out. Raises SystemExit when they cannot be run.
     """
     state = hashlib.sha256(b"".join((ROOT / one).read_bytes() for one in python_of(package)))
     name = str(package).replace("/", "-") + ("-slow" if slow else "")
@@ -288,8 +295,8 @@ def test_map(package: Path, tests: list[Path], written: Path, slow: bool) -> Tes
     states = {str(one): hashlib.sha256(state.digest() + (ROOT / one).read_bytes()).hexdigest() for one in tests}
     stale = [name for name, digest in states.items() if document.get(name, {}).get("state") != digest]
     if stale:
-        if status_of(lambda: run_pytest(stale, Coverage(Path(os.path.realpath(package)), written))) != 0:
-            raise SystemExit("the tests fail without any mutation")
+        if status_of(lambda: run_pytest(stale, Coverage(Path(os.path.realpath(package)), written))) not in (0, 1):
+            raise SystemExit("the tests cannot be run")
         found = json.loads(written.read_text("utf-8"))
         for name in stale:
             document[name] = {"state": states[name], "seconds": {}, "lines": {}}
@@ -341,7 +348,7 @@ def try_mutants(scratch: Scratch, mutants: list[Mutant]) -> list[Mutant]:
 
     def alone(mutant: Mutant) -> int:
         mute()
-        return run_pytest(sorted({test.partition("::")[0] for test in mutant.tests}), Chosen(mutant.tests))
+        return run_pytest(sorted({test.partition("::")[0] for test in mutant.tests}), Chosen(mutant.tests), "-x")
 
     with open(reading, encoding="utf-8") as results:
         code = status_of(session)

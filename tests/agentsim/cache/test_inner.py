@@ -9,6 +9,7 @@ from agentsim.cache.entry_store import Address, Space
 from agentsim.cache.inner_entries import LEAST_LANES, InnerEntries
 from agentsim.cache.modeled_provider import ModeledProvider
 from agentsim.cache.simulate import scan
+from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Block, Prompt
 from agentsim.core.session import Request
 from agentsim.rules.providers import rules_for
@@ -128,3 +129,18 @@ def test_conversations_that_are_over_are_forgotten_where_that_is_wanted() -> Non
         remembered[forgets] = len(inner._answered)
     assert remembered[False] == 4 * LEAST_LANES
     assert remembered[True] <= LEAST_LANES
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(HOUR, True), (HOUR + 1, False)])
+def test_a_lane_whose_entries_may_live_is_remembered(seconds: int, kept: bool) -> None:
+    inner = InnerEntries(forgets=True)
+    first = request("first", 0, marked(HEAD, 300), lane="first")
+    assert first.prompt is not None
+    began = first.start or 0
+    address = Address(first.prompt, SPACES)
+    inner.note(first, address, began, began, began)
+    for number in range(LEAST_LANES):  # one more than are remembered whatever time has passed
+        later = began + seconds * SECOND
+        inner.note(msgspec.structs.replace(first, lane=f"lane {number}"), address, later, later, later)
+    assert ("first" in inner._answered) == kept
+    assert len(inner._answered) == LEAST_LANES + kept

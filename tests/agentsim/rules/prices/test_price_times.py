@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 
 import pytest
 
@@ -10,7 +11,7 @@ from agentsim.core.dates import DAY, SECOND
 from agentsim.core.session import Request, Usage
 from agentsim.rules.prices import PriceBook, RateCard
 from agentsim.rules.prices.own_prices import OwnPrice
-from agentsim.rules.prices.price_library import _clause, _clock
+from agentsim.rules.prices.price_library import _clause, _clock, _model
 from agentsim.rules.prices.price_names import geography
 from agentsim.rules.prices.price_table import When
 
@@ -51,6 +52,19 @@ def test_tests_of_names_keep_their_parts() -> None:
 
     both = _clause(ClauseAnd(and_=[ClauseStartsWith(starts_with="GPT-"), ClauseContains(contains="Mini")]))
     assert (both.op, [(one.op, one.text) for one in both.parts]) == ("and", [("starts", "gpt-"), ("contains", "mini")])
+
+
+def test_a_model_whose_price_cannot_be_kept_is_known_without_one() -> None:
+    from genai_prices.types import ClauseEquals, ModelInfo, ModelPrice
+
+    def model(dollars: str) -> ModelInfo:
+        price = ModelPrice(input_mtok=Decimal(dollars), output_mtok=Decimal(1))
+        return ModelInfo(id="m", match=ClauseEquals(equals="M"), prices=price)
+
+    fine, too_fine = _model(model("0.000001")), _model(model("0.0000001"))
+    assert fine is not None
+    assert too_fine is not None
+    assert (len(fine.periods), too_fine.periods, too_fine.id) == (1, (), "m")  # a tenth of a picodollar a token
 
 
 @pytest.mark.parametrize(

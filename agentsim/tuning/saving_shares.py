@@ -8,8 +8,8 @@ import msgspec
 
 from agentsim.harness.random_streams import Streams
 
-RESAMPLES = 800
-NINE_IN_TEN = (5, 95)
+RESAMPLES = 1_000
+LOW, HIGH = 5, 95
 """Percentiles between which nine of ten drawn sums lie."""
 
 FEWEST = 8
@@ -51,16 +51,20 @@ def share_of(saving: int, cost: int) -> int:
 
 def measured_share(savings: Sequence[SessionSaving]) -> ShareInterval:
     """What these sessions saved, and between what it lies when they are drawn again with replacement."""
-    return _interval(savings, None)
+    return _interval(savings, following=None, tried=1)
 
 
-def foretold_share(savings: Sequence[SessionSaving], following: int | None = None) -> ShareInterval:
+def foretold_share(savings: Sequence[SessionSaving], *, following: int | None = None, tried: int = 1) -> ShareInterval:
     """What ``following`` sessions (as many again by default) of the same kind will save: what these saved, and between
-    what it will lie. Both what is known of these and what comes is a draw."""
-    return _interval(savings, len(savings) if following is None else following)
+    what it will lie. Both what is known of these and what comes is a draw.
+
+    ``tried`` is of how many settings this one is the best: the best of several owes more to chance, so the lower end is
+    that which all of them together would fall below in five of a hundred cases (Bonferroni).
+    """
+    return _interval(savings, following=len(savings) if following is None else following, tried=tried)
 
 
-def _interval(savings: Sequence[SessionSaving], following: int | None) -> ShareInterval:
+def _interval(savings: Sequence[SessionSaving], *, following: int | None, tried: int) -> ShareInterval:
     best = share_of(sum(one.saving for one in savings), sum(one.cost for one in savings))
     if not savings:
         return ShareInterval(0, 0, 0)
@@ -70,11 +74,18 @@ def _interval(savings: Sequence[SessionSaving], following: int | None) -> ShareI
         picked = [savings[draw.below(len(savings))] for _ in range(count)]
         return share_of(sum(one.saving for one in picked), sum(one.cost for one in picked))
 
-    shares = []
+    off = []
     for _ in range(RESAMPLES):
-        share = drawn(len(savings))
         # The known ones err as far as a draw of them does; those that come differ from what is true by their own draw.
-        shares.append(share if following is None else best + (drawn(following) - best) + (share - best))
-    shares.sort()
-    low, high = (shares[RESAMPLES * percent // 100 - (percent > 50)] for percent in NINE_IN_TEN)
-    return ShareInterval(best, min(low, best), max(high, best))
+        off.append(drawn(len(savings)) - best + (0 if following is None else drawn(following) - best))
+    off.sort()
+    stretched = _few(len(savings))
+    low = off[int(RESAMPLES * LOW / tried / 100)] * stretched
+    high = off[-1 - RESAMPLES * (100 - HIGH) // 100] * stretched
+    return ShareInterval(best, best + int(min(low, 0)), best + int(max(high, 0)))
+
+
+def _few(count: int) -> float:
+    """By what the spread of so few sessions is too small: a sample's is, by the root of (n - 1) / n, and beyond that
+    what is known of it follows Student's t (Abramowitz and Stegun, 26.7.5, first term at the 95th percentile)."""
+    return (count / (count - 1)) ** 0.5 * (1 + 0.927 / (count - 1)) if count > 1 else 1.0

@@ -107,7 +107,8 @@ def choose_settings(
     chosen = _best(tried)
     foretold = None
     if chosen:
-        foretold = _foretold([parse(one.setting.policy) for one in chosen], alike)
+        compared = sum(bool(one.older) for one in tried)
+        foretold = _foretold([parse(one.setting.policy) for one in chosen], alike, compared)
         if foretold.low <= 0:
             reason = "it may as well cost more in the sessions to come"
             tried = [msgspec.structs.replace(one, reason=reason) if one in chosen else one for one in tried]
@@ -211,12 +212,13 @@ def _best(tried: list[TunedPolicy]) -> list[TunedPolicy]:
     return list(best.values())
 
 
-def _foretold(policies: Sequence[Policy], cases: Sequence[Case]) -> ShareInterval:
+def _foretold(policies: Sequence[Policy], cases: Sequence[Case], compared: int) -> ShareInterval:
     lived = savings_under(policies, cases)
     savings = [SessionSaving(one.case.sums.cost, one.case.sums.cost - one.sums.cost) for one in lived]
     saving, cost = sum(one.saving for one in savings), sum(one.cost for one in savings)
     worlds = interval_of(lived, saving, policies)
-    return foretold_share(savings).widened(share_of(saving - worlds.low, cost), share_of(worlds.high - saving, cost))
+    down, up = share_of(saving - worlds.low, cost), share_of(worlds.high - saving, cost)
+    return foretold_share(savings, tried=compared).widened(down, up)
 
 
 def _start(session: Session) -> int:

@@ -18,7 +18,8 @@ from agentsim.tuning.kept_applications import KeptApplication
 from agentsim.tuning.recorded_lifetimes import RecordedLifetimes, lifetimes_of
 from agentsim.tuning.saving_shares import (
     FEWEST,
-    NINE_IN_TEN,
+    HIGH,
+    LOW,
     RESAMPLES,
     SessionSaving,
     ShareInterval,
@@ -148,7 +149,7 @@ def share_by_bills(before: Sequence[Case], since: Sequence[Case]) -> tuple[Share
     if not shares:
         return None, 0
     shares.sort()
-    low, high = (shares[min(len(shares) * percent // 100, len(shares) - 1)] for percent in NINE_IN_TEN)
+    low, high = (shares[min(len(shares) * percent // 100, len(shares) - 1)] for percent in (LOW, HIGH))
     return ShareInterval(best[0], min(low, best[0]), max(high, best[0])), share_of(best[1], bill)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentsim.tuning.saving_shares import SessionSaving, ShareInterval, foretold_share, measured_share, share_of
+from agentsim.tuning.saving_shares import SessionSaving, ShareInterval, _few, foretold_share, measured_share, share_of
 
 SAVINGS = st.lists(
     st.builds(SessionSaving, st.integers(1, 10**12), st.integers(-(10**12), 10**12)), min_size=1, max_size=12
@@ -40,6 +40,21 @@ def test_the_interval_of_what_comes_is_wider_by_the_root_of_two() -> None:
     assert 1.2 < (comes.high - comes.low) / (was.high - was.low) < 1.65
     few = foretold_share(savings, following=4)
     assert few.high - few.low > comes.high - comes.low
+
+
+def test_the_best_of_several_is_less_certain() -> None:
+    savings = [SessionSaving(1_000, 100 * (number % 10)) for number in range(40)]
+    lows = [foretold_share(savings, tried=tried).low for tried in (1, 2, 5)]
+    assert lows == sorted(lows, reverse=True)
+    assert lows[0] > lows[-1]
+    assert foretold_share(savings, tried=5).high == foretold_share(savings).high
+
+
+def test_few_sessions_say_less_than_their_own_spread() -> None:
+    """Student's 95th percentile against that of the normal distribution: 1.895 for eight, 1.753 for sixteen."""
+    for count, student in ((8, 1.895), (16, 1.753)):
+        wanted = student / 1.645 * (count / (count - 1)) ** 0.5
+        assert _few(count) == pytest.approx(wanted, rel=0.02)
 
 
 def test_the_ends_belong_to_an_interval() -> None:

@@ -1,6 +1,6 @@
 """``python -m benchmarks.tuning``: two months of sessions, a setting chosen from their logs, and the two months after.
 
-A person works under one pair of lifetimes. ``tune`` sees only the logs, chooses and foretells a share of the bill. The
+A person works under one pair of lifetimes. ``tune`` sees only the logs, chooses and predicts a share of the bill. The
 next two months are then lived twice by the same agents with the same random numbers: as before, and under what was
 chosen. The difference of the two bills is the truth. ``tune verify`` sees only the logs of the second life.
 """
@@ -49,11 +49,11 @@ START = 1_790_000_000 * 10**9
 
 @dataclass(frozen=True)
 class TunedFleet:
-    """One person: what was foretold and what was true, as millionths of the bill; ``None`` where nothing was chosen."""
+    """One person: what was predicted and what was true, as millionths of the bill; ``None`` where nothing was chosen."""
 
     lifetimes: tuple[int, int]
     policy: str | None
-    foretold: tuple[int, int, int] | None
+    predicted: tuple[int, int, int] | None
     true: int | None
     verification: TuneVerification | None
 
@@ -96,7 +96,7 @@ def live_one(person: int, seed: int, sessions: int, folder: Path) -> TunedFleet:
         proposal = choose_settings(logs)
     except CannotTune:
         return TunedFleet(lifetimes, None, None, None, None)
-    if not proposal.chosen or proposal.foretold is None:
+    if not proposal.chosen or proposal.predicted is None:
         return TunedFleet(lifetimes, None, None, None, None)
     policy = proposal.chosen[0].setting.policy
     main, children = UNDER[policy]
@@ -114,7 +114,7 @@ def live_one(person: int, seed: int, sessions: int, folder: Path) -> TunedFleet:
         missing=False,
         policies=(policy,),
         lifetimes=proposal.lifetimes,
-        foretold=proposal.foretold,
+        predicted=proposal.predicted,
         sessions=proposal.older + proposal.newer,
         first=proposal.first,
         last=proposal.last,
@@ -123,7 +123,7 @@ def live_one(person: int, seed: int, sessions: int, folder: Path) -> TunedFleet:
         verification = verify_settings([*logs, *since], application)
     except CannotTune:
         verification = None
-    told = proposal.foretold
+    told = proposal.predicted
     true = share_of(as_before - as_chosen, as_before)
     return TunedFleet(lifetimes, policy, (told.share, told.low, told.high), true, verification)
 
@@ -152,9 +152,9 @@ def _bills(orders: Sequence[BacktestOrder], change: Callable[[int], Callable[[Pl
 
 
 def table(fleets: Sequence[TunedFleet]) -> str:
-    """What was foretold beside what was true."""
-    chosen = [one for one in fleets if one.foretold is not None and one.true is not None]
-    inside = [one for one in chosen if one.foretold[1] <= one.true <= one.foretold[2]]  # type: ignore[index,operator]
+    """What was predicted beside what was true."""
+    chosen = [one for one in fleets if one.predicted is not None and one.true is not None]
+    inside = [one for one in chosen if one.predicted[1] <= one.true <= one.predicted[2]]  # type: ignore[index,operator]
     wrong = [one for one in chosen if one.true is not None and one.true <= 0]
     checked = [one for one in chosen if one.verification is not None]
     off = sorted(abs(one.verification.measured.share - one.true) for one in checked)  # type: ignore[union-attr,operator]
@@ -171,7 +171,7 @@ def table(fleets: Sequence[TunedFleet]) -> str:
         "|---|---|",
         f"| people | {len(fleets)} |",
         f"| a setting was chosen for | {len(chosen)} ({', '.join(f'{k} {v}' for k, v in sorted(by_policy.items()))}) |",
-        f"| the foretold interval holds the true saving | {len(inside)} of {len(chosen)} |",
+        f"| the predicted interval holds the true saving | {len(inside)} of {len(chosen)} |",
         f"| the setting cost more in truth | {len(wrong)} of {len(chosen)} |",
         f"| verify: measured and true share differ by, median | {_middle(off)} % of the bill |",
         f"| verify: the measured interval holds the truth | {len(covered)} of {len(checked)} |",
@@ -201,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.each:
             one = fleets[-1]
             judged = "" if one.verification is None else one.verification.judgement
-            print(person, one.lifetimes, one.policy, one.foretold, one.true, judged, flush=True)
+            print(person, one.lifetimes, one.policy, one.predicted, one.true, judged, flush=True)
     text = f"Seed {asked.seed}: {asked.people} people, {asked.sessions} sessions in two months, "
     text += f"{time.monotonic() - began:.0f} s.\n\n{table(fleets)}"
     print(text)

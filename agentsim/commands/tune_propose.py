@@ -106,7 +106,7 @@ def _apply(proposal: TuneProposal, scope: Scope, yes: bool) -> None:
     from agentsim.tuning.tunable_setting import flat
     from agentsim.tuning.written_settings import plan_settings, values_before, write_settings
 
-    assert proposal.foretold is not None
+    assert proposal.predicted is not None
     file = settings_file(scope)
     settings: dict[str, object] = {}
     for one in proposal.chosen:
@@ -142,7 +142,7 @@ def _apply(proposal: TuneProposal, scope: Scope, yes: bool) -> None:
             missing=plan.before is None,
             policies=tuple(one.setting.policy for one in proposal.chosen),
             lifetimes=proposal.lifetimes,
-            foretold=proposal.foretold,
+            predicted=proposal.predicted,
             sessions=proposal.older + proposal.newer,
             first=proposal.first,
             last=proposal.last,

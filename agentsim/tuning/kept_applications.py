@@ -20,7 +20,7 @@ class KeptApplication(msgspec.Struct, frozen=True, kw_only=True):
     """What was written into ``file`` at ``time`` (nanoseconds): the values by dotted key, and what was there ``before``
     (``None``: nothing).
 
-    ``policies`` is what it brings about, ``lifetimes`` what sessions asked for until then, ``foretold`` the share of
+    ``policies`` is what it brings about, ``lifetimes`` what sessions asked for until then, ``predicted`` the share of
     the bill that it was to save, over ``sessions`` sessions between ``first`` and ``last``.
     """
 
@@ -32,7 +32,7 @@ class KeptApplication(msgspec.Struct, frozen=True, kw_only=True):
     missing: bool
     policies: tuple[str, ...]
     lifetimes: RecordedLifetimes
-    foretold: ShareInterval
+    predicted: ShareInterval
     sessions: int
     first: int
     last: int

@@ -54,7 +54,7 @@ def measured_share(savings: Sequence[SessionSaving]) -> ShareInterval:
     return _interval(savings, following=None, tried=1)
 
 
-def foretold_share(savings: Sequence[SessionSaving], *, following: int | None = None, tried: int = 1) -> ShareInterval:
+def predicted_share(savings: Sequence[SessionSaving], *, following: int | None = None, tried: int = 1) -> ShareInterval:
     """What ``following`` sessions (as many again by default) of the same kind will save: what these saved, and between
     what it will lie. Both what is known of these and what comes is a draw.
 

@@ -10,7 +10,7 @@ from agentsim.core.dates import DAY
 from agentsim.core.session import Session
 from agentsim.diagnose.harness_settings import is_older, known_harness
 from agentsim.tuning.recorded_lifetimes import RecordedLifetimes, lifetimes_of
-from agentsim.tuning.saving_shares import FEWEST, SessionSaving, ShareInterval, foretold_share, share_of
+from agentsim.tuning.saving_shares import FEWEST, SessionSaving, ShareInterval, predicted_share, share_of
 from agentsim.tuning.tunable_setting import TunableSetting, tunable_harnesses, tunable_settings
 from agentsim.whatif.backtest_standing import fails
 from agentsim.whatif.comparison_result import NotTried
@@ -32,10 +32,10 @@ class TunedPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuneProposal(msgspec.Struct, frozen=True, kw_only=True):
-    """What to write into the settings of a harness, and what that is foretold to save.
+    """What to write into the settings of a harness, and what that is predicted to save.
 
     Money in picodollars, times in nanoseconds. ``older`` and ``newer`` count the sessions of the two parts. ``chosen``
-    holds at most one setting of each slot; ``foretold`` is its share of the bills that follow, ``None`` where nothing
+    holds at most one setting of each slot; ``predicted`` is its share of the bills that follow, ``None`` where nothing
     is chosen. ``lifetimes`` are those that the sessions asked for: the saving is against them.
     """
 
@@ -50,18 +50,18 @@ class TuneProposal(msgspec.Struct, frozen=True, kw_only=True):
     lifetimes: RecordedLifetimes
     tried: tuple[TunedPolicy, ...]
     chosen: tuple[TunedPolicy, ...] = ()
-    foretold: ShareInterval | None = None
+    predicted: ShareInterval | None = None
     left_out: tuple[NotTried, ...] = ()
 
     @property
     def monthly(self) -> tuple[int, int, int] | None:
-        """What thirty days of such sessions are foretold to save: the best guess, the least and the most."""
-        if self.foretold is None:
+        """What thirty days of such sessions are predicted to save: the best guess, the least and the most."""
+        if self.predicted is None:
             return None
         days = max((self.last - self.first) / DAY, 1.0)
         month = int(self.cost * 30 / days)
         return tuple(
-            month * share // 1_000_000 for share in (self.foretold.share, self.foretold.low, self.foretold.high)
+            month * share // 1_000_000 for share in (self.predicted.share, self.predicted.low, self.predicted.high)
         )  # type: ignore[return-value]
 
 
@@ -105,14 +105,14 @@ def choose_settings(
             progress(number, steps)
         tried.append(_tried(setting, version, alike, cut))
     chosen = _best(tried)
-    foretold = None
+    predicted = None
     if chosen:
         compared = sum(bool(one.older) for one in tried)
-        foretold = _foretold([parse(one.setting.policy) for one in chosen], alike, compared)
-        if foretold.low <= 0:
+        predicted = _predicted([parse(one.setting.policy) for one in chosen], alike, compared)
+        if predicted.low <= 0:
             reason = "it may as well cost more in the sessions to come"
             tried = [msgspec.structs.replace(one, reason=reason) if one in chosen else one for one in tried]
-            chosen, foretold = [], None
+            chosen, predicted = [], None
     return TuneProposal(
         harness=name,
         version=version,
@@ -125,7 +125,7 @@ def choose_settings(
         lifetimes=lifetimes,
         tried=tuple(tried),
         chosen=tuple(chosen),
-        foretold=foretold,
+        predicted=predicted,
         left_out=tuple(left),
     )
 
@@ -212,13 +212,13 @@ def _best(tried: list[TunedPolicy]) -> list[TunedPolicy]:
     return list(best.values())
 
 
-def _foretold(policies: Sequence[Policy], cases: Sequence[Case], compared: int) -> ShareInterval:
+def _predicted(policies: Sequence[Policy], cases: Sequence[Case], compared: int) -> ShareInterval:
     lived = savings_under(policies, cases)
     savings = [SessionSaving(one.case.sums.cost, one.case.sums.cost - one.sums.cost) for one in lived]
     saving, cost = sum(one.saving for one in savings), sum(one.cost for one in savings)
     worlds = interval_of(lived, saving, policies)
     down, up = share_of(saving - worlds.low, cost), share_of(worlds.high - saving, cost)
-    return foretold_share(savings, tried=compared).widened(down, up)
+    return predicted_share(savings, tried=compared).widened(down, up)
 
 
 def _start(session: Session) -> int:

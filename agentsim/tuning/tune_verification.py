@@ -33,7 +33,7 @@ from agentsim.whatif.policy_simulation import Case
 from agentsim.whatif.saving_interval import interval_of
 
 Judgement = Literal["held", "less", "more", "costs", "open"]
-"""The measured saving lies in the foretold interval; below it; above it; it is a loss; it cannot be told yet."""
+"""The measured saving lies in the predicted interval; below it; above it; it is a loss; it cannot be told yet."""
 
 _MINUTE = 60 * 10**9
 _PAUSES = (5 * _MINUTE, 60 * _MINUTE)
@@ -70,7 +70,7 @@ class TuneVerification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify_settings(sessions: Iterable[Session], application: KeptApplication) -> TuneVerification:
-    """Hold what was foretold against the sessions since. Raises CannotTune where none can be simulated."""
+    """Hold what was predicted against the sessions since. Raises CannotTune where none can be simulated."""
     cases, left = simulated_cases(sessions, (application.harness,))
     since = [case for case in cases if _start(case) >= application.time]
     before = [case for case in cases if application.first <= _start(case) < application.time]
@@ -101,20 +101,20 @@ def verify_settings(sessions: Iterable[Session], application: KeptApplication) -
         measured=measured,
         by_bills=by_bills,
         comparable=comparable,
-        judgement=_judgement(measured, application.foretold, len(since), sum(in_force)),
+        judgement=_judgement(measured, application.predicted, len(since), sum(in_force)),
     )
 
 
-def _judgement(measured: ShareInterval, foretold: ShareInterval, sessions: int, in_force: int) -> Judgement:
+def _judgement(measured: ShareInterval, predicted: ShareInterval, sessions: int, in_force: int) -> Judgement:
     if sessions < FEWEST or in_force * 2 < sessions:
         return "open"
     if measured.high < 0:
         return "costs"
     if measured.low <= 0:
         return "open"
-    if foretold.holds(measured.share):
+    if predicted.holds(measured.share):
         return "held"
-    return "less" if measured.share < foretold.low else "more"
+    return "less" if measured.share < predicted.low else "more"
 
 
 def _wanted(application: KeptApplication) -> RecordedLifetimes:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def proposal_document(proposal: TuneProposal) -> Document:
-    """A proposal: what is chosen, what it is foretold to save, and everything that was tried."""
+    """A proposal: what is chosen, what it is predicted to save, and everything that was tried."""
     month = proposal.monthly
     return {
         "harness": proposal.harness,
@@ -27,7 +27,7 @@ def proposal_document(proposal: TuneProposal) -> Document:
         "lifetimes": {"main": proposal.lifetimes.main, "children": proposal.lifetimes.children},
         "settings": {key: value for one in proposal.chosen for key, value in one.setting.settings.items()},
         "policies": [one.setting.policy for one in proposal.chosen],
-        "foretold": _interval(proposal.foretold),
+        "predicted": _interval(proposal.predicted),
         "monthly": None
         if month is None
         else {
@@ -57,7 +57,7 @@ def verification_document(verification: TuneVerification) -> Document:
         "applied": utc(application.time),
         "settings": application.written,
         "policies": list(application.policies),
-        "foretold": _interval(application.foretold),
+        "predicted": _interval(application.predicted),
         "sessions": verification.sessions,
         "in_force": verification.in_force,
         "cost": exact(verification.cost, DOLLAR_DIGITS),

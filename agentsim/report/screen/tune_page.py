@@ -43,14 +43,14 @@ def write_proposal(paper: Paper, proposal: TuneProposal) -> None:
     )
     paper.line()
     month = proposal.monthly
-    if proposal.foretold is None or month is None:
+    if proposal.predicted is None or month is None:
         paper.paragraph(("No setting is proposed.", Style.STRONG), " None would have saved in both parts for certain.")
     else:
         written = [text for one in proposal.chosen for text in one.setting.written]
         paper.paragraph(("Set  ", Style.STRONG), (", ".join(written), Style.NAME))
         low, high = sorted((month[1], month[2]))
         paper.paragraph(
-            f"It will save {_share(proposal.foretold)} of the bill: {figures.money(month[0])} in 30 days of such work, "
+            f"It will save {_share(proposal.predicted)} of the bill: {figures.money(month[0])} in 30 days of such work, "
             f"between {figures.money(low)} and {figures.money(high)} in nine of ten.",
         )
     tried = [one for one in proposal.tried if one.older or one.newer]
@@ -76,7 +76,7 @@ def write_verification(paper: Paper, verification: TuneVerification) -> None:
     paper.paragraph(f"Since then: {sessions}, {figures.money(verification.cost)}.")
     paper.line()
     paper.paragraph(
-        ("Predicted ", Style.STRONG), f"{_share(application.foretold)} of the bill, {_ends(application.foretold)}."
+        ("Predicted ", Style.STRONG), f"{_share(application.predicted)} of the bill, {_ends(application.predicted)}."
     )
     verb = "saved" if verification.saved >= 0 else "cost"
     paper.paragraph(

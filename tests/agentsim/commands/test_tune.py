@@ -88,7 +88,7 @@ def test_json_and_what_is_refused(home: Path, capsys: pytest.CaptureFixture[str]
     assert main(["tune", "propose", "logs", *ALL, "--json"]) == ExitCode.OK
     found = json.loads(capsys.readouterr().out)
     assert found["settings"] == {"env": {"ENABLE_PROMPT_CACHING_1H": "1"}}
-    assert found["foretold"]["low"] <= found["foretold"]["share"] <= found["foretold"]["high"]
+    assert found["predicted"]["low"] <= found["predicted"]["share"] <= found["predicted"]["high"]
     assert main(["tune", "logs", "--json", "--apply"]) == ExitCode.USAGE
     assert main(["tune", "logs", *ALL, "--apply"]) == ExitCode.USAGE, "nobody is there to be asked"
     assert "give --yes" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentsim.tuning.saving_shares import SessionSaving, ShareInterval, _few, foretold_share, measured_share, share_of
+from agentsim.tuning.saving_shares import SessionSaving, ShareInterval, _few, predicted_share, measured_share, share_of
 
 SAVINGS = st.lists(
     st.builds(SessionSaving, st.integers(1, 10**12), st.integers(-(10**12), 10**12)), min_size=1, max_size=12
@@ -23,12 +23,12 @@ def test_a_share_is_rounded_towards_zero(saving: int, cost: int, share: int) -> 
 
 def test_sessions_that_are_all_alike_leave_nothing_open() -> None:
     alike = [SessionSaving(1_000, 100)] * 9
-    assert measured_share(alike) == foretold_share(alike) == ShareInterval(100_000, 100_000, 100_000)
+    assert measured_share(alike) == predicted_share(alike) == ShareInterval(100_000, 100_000, 100_000)
 
 
 @given(SAVINGS)
 def test_what_comes_is_less_certain_than_what_was(savings: list[SessionSaving]) -> None:
-    was, comes = measured_share(savings), foretold_share(savings)
+    was, comes = measured_share(savings), predicted_share(savings)
     assert was.low <= was.share <= was.high
     assert comes.low <= comes.share <= comes.high
     assert was.share == comes.share
@@ -36,18 +36,18 @@ def test_what_comes_is_less_certain_than_what_was(savings: list[SessionSaving]) 
 
 def test_the_interval_of_what_comes_is_wider_by_the_root_of_two() -> None:
     savings = [SessionSaving(1_000, 100 * (number % 10)) for number in range(40)]
-    was, comes = measured_share(savings), foretold_share(savings)
+    was, comes = measured_share(savings), predicted_share(savings)
     assert 1.2 < (comes.high - comes.low) / (was.high - was.low) < 1.65
-    few = foretold_share(savings, following=4)
+    few = predicted_share(savings, following=4)
     assert few.high - few.low > comes.high - comes.low
 
 
 def test_the_best_of_several_is_less_certain() -> None:
     savings = [SessionSaving(1_000, 100 * (number % 10)) for number in range(40)]
-    lows = [foretold_share(savings, tried=tried).low for tried in (1, 2, 5)]
+    lows = [predicted_share(savings, tried=tried).low for tried in (1, 2, 5)]
     assert lows == sorted(lows, reverse=True)
     assert lows[0] > lows[-1]
-    assert foretold_share(savings, tried=5).high == foretold_share(savings).high
+    assert predicted_share(savings, tried=5).high == predicted_share(savings).high
 
 
 def test_few_sessions_say_less_than_their_own_spread() -> None:

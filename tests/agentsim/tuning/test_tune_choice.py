@@ -1,4 +1,4 @@
-"""Which settings are chosen, and what is foretold of them, where the bill is a sum that fits on a line."""
+"""Which settings are chosen, and what is predicted of them, where the bill is a sum that fits on a line."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_pauses_that_five_minutes_do_not_outlast_ask_for_an_hour() -> None:
     assert (found.older, found.newer) == (9, 3)
     each = input_cost(pauses, 300) - input_cost(pauses, 3600)
     assert (found.chosen[0].older, found.chosen[0].newer) == (9 * each, 3 * each)
-    assert found.foretold is not None
-    assert found.foretold.low <= found.foretold.share == 12 * each * 1_000_000 // found.cost <= found.foretold.high
+    assert found.predicted is not None
+    assert found.predicted.low <= found.predicted.share == 12 * each * 1_000_000 // found.cost <= found.predicted.high
 
 
 def test_without_pauses_nothing_is_proposed_but_the_cheaper_write() -> None:
     found = choose_settings(sessions([QUICK] * 4, 12))
     assert not found.chosen
-    assert found.foretold is None
+    assert found.predicted is None
     assert {one.reason for one in found.tried if one.setting.policy == "ttl-1h"} == {"it costs more"}
     found = choose_settings(sessions([QUICK] * 4, 12, lifetime=3600))
     assert [one.setting.policy for one in found.chosen] == ["ttl-5m"]

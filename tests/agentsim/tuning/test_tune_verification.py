@@ -1,4 +1,4 @@
-"""What was foretold against what came of it."""
+"""What was predicted against what came of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.agentsim.tuning.paused_sessions import DAY, START, paused
 LONG, QUICK = 900, 30
 
 
-def applied(foretold: ShareInterval, **how: Any) -> KeptApplication:
+def applied(predicted: ShareInterval, **how: Any) -> KeptApplication:
     wanted: dict[str, Any] = {
         "file": "settings.json",
         "harness": "claude-code",
@@ -28,7 +28,7 @@ def applied(foretold: ShareInterval, **how: Any) -> KeptApplication:
         "missing": False,
         "policies": ("ttl-1h",),
         "lifetimes": RecordedLifetimes("5m", None),
-        "foretold": foretold,
+        "predicted": predicted,
         "sessions": 10,
         "first": START,
         "last": START + 10 * DAY,
@@ -41,8 +41,8 @@ def since(pauses: Sequence[int], count: int, lifetime: int = 3600) -> list[Sessi
     return before + [paused(50 + number, pauses, lifetime=lifetime, day=31 + number) for number in range(count)]
 
 
-def verified(pauses: Sequence[int], count: int, foretold: ShareInterval, lifetime: int = 3600) -> TuneVerification:
-    return verify_settings(since(pauses, count, lifetime), applied(foretold))
+def verified(pauses: Sequence[int], count: int, predicted: ShareInterval, lifetime: int = 3600) -> TuneVerification:
+    return verify_settings(since(pauses, count, lifetime), applied(predicted))
 
 
 def bills(pauses: Sequence[int]) -> tuple[int, int]:

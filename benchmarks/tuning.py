@@ -49,7 +49,7 @@ START = 1_790_000_000 * 10**9
 
 @dataclass(frozen=True)
 class TunedFleet:
-    """One person: what was predicted and what was true, as millionths of the bill; ``None`` where nothing was chosen."""
+    """One person: what was predicted and what was true, in millionths of the bill; ``None``: nothing was chosen."""
 
     lifetimes: tuple[int, int]
     policy: str | None

@@ -50,8 +50,9 @@ def write_proposal(paper: Paper, proposal: TuneProposal) -> None:
         paper.paragraph(("Set  ", Style.STRONG), (", ".join(written), Style.NAME))
         low, high = sorted((month[1], month[2]))
         paper.paragraph(
-            f"It will save {_share(proposal.predicted)} of the bill: {figures.money(month[0])} in 30 days of such work, "
-            f"between {figures.money(low)} and {figures.money(high)} in nine of ten.",
+            f"It will save {_share(proposal.predicted)} of the bill: {figures.money(month[0])} in 30 days of such "
+            f"work, between "
+            f"{figures.money(low)} and {figures.money(high)} in nine of ten.",
         )
     tried = [one for one in proposal.tried if one.older or one.newer]
     if tried:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentsim.tuning.saving_shares import SessionSaving, ShareInterval, _few, predicted_share, measured_share, share_of
+from agentsim.tuning.saving_shares import SessionSaving, ShareInterval, _few, measured_share, predicted_share, share_of
 
 SAVINGS = st.lists(
     st.builds(SessionSaving, st.integers(1, 10**12), st.integers(-(10**12), 10**12)), min_size=1, max_size=12

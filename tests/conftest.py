@@ -21,6 +21,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 SLOW = frozenset(
     {
+        "agentsim/cache/test_backend_contract.py",
         "agentsim/cache/test_spill.py",
         "agentsim/commands/test_lab.py",
         "agentsim/commands/test_tune.py",

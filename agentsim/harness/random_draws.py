@@ -97,6 +97,7 @@ class ChosenDraw:
         return self._values[stream.below(len(self._values))]
 
 
+@lru_cache(maxsize=256)  # scenarios name the same few distributions again and again, and a table takes milliseconds
 def lognormal(median: Decimal, p95: Decimal, *, unit: int = 1, low: int = 0, high: int | None = None) -> Draw:
     """The lognormal distribution with this median and 95 % quantile, in whole numbers of 1/``unit``, clipped."""
     with localcontext() as context:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentsim.core.session import Session
+from agentsim.harness.plan import Plan
 from agentsim.whatif.comparison import CannotSimulate, Comparison, compare
 from agentsim.whatif.policies import parse
 from benchmarks.whatif.backtest_scores import Baseline, Prediction
 from benchmarks.whatif.backtest_sessions import BacktestOrder, LivedSession, bill, live, plan_of
+from benchmarks.whatif.backtest_world import Gateway
 from benchmarks.whatif.kept_logs import FORMS
 from benchmarks.whatif.policy_reruns import RERUNS, Rerun
 
@@ -46,12 +48,18 @@ def _one(
     scene, plan = plan_of(order)
     lived = live(order)
     again: list[tuple[Rerun, LivedSession]] = []
+    known: list[tuple[Plan, Gateway | None, LivedSession]] = [(plan, None, lived)]
     for rerun in RERUNS:
         if policies and rerun.policy not in policies:
             continue
         changed = rerun.change(plan)
-        if changed is not None:
-            again.append((rerun, live(order, lambda _, changed=changed: changed, rerun.gateway)))  # type: ignore[misc]
+        if changed is None:
+            continue
+        other = next((life for old, gate, life in known if gate is rerun.gateway and old == changed), None)
+        if other is None:
+            other = live(order, changed, rerun.gateway)
+            known.append((changed, rerun.gateway, other))
+        again.append((rerun, other))
     for form in forms:
         writer, held = FORMS[form]
         path = folder / f"{order.number:04d}.{form}.jsonl"

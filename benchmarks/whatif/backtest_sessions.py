@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -84,6 +84,7 @@ def orders(count: int, seed: int, *, first: int = 0, hidden: bool = True) -> Ite
     return (BacktestOrder(number, seed, hidden) for number in range(first, first + count))
 
 
+@lru_cache(maxsize=4)
 def plan_of(order: BacktestOrder) -> tuple[str, Plan]:
     """The scenario of a session, and its plan under the settings of its log."""
     fitted = fitted_scenarios()
@@ -137,13 +138,11 @@ def fitted_scenarios() -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def live(
-    order: BacktestOrder, change: Callable[[Plan], Plan] | None = None, gateway: Gateway | None = None
-) -> LivedSession:
-    """Live one session, under the settings of its log or under changed ones."""
+def live(order: BacktestOrder, changed: Plan | None = None, gateway: Gateway | None = None) -> LivedSession:
+    """Live one session, under the settings of its log or under a changed plan."""
     _, plan = plan_of(order)
-    if change is not None:
-        plan = change(plan)
+    if changed is not None:
+        plan = changed
     facts = drawn(order.name, plan.start) if order.hidden else nothing_hidden(order.name)
     simulation = simulate(plan, BacktestWorld(facts, gateway))
     return LivedSession(simulation.session, facts)

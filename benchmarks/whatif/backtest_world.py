@@ -50,6 +50,9 @@ class BacktestWorld(CacheBackend):
     facts: HiddenFacts
     gateway: Gateway | None = None
     entries: dict[bytes, KeptEntry] = field(default_factory=dict)
+    fronts: set[bytes] = field(default_factory=set)
+    """What entries were ever kept of, whatever the settings: of any other front none can be."""
+    endings: dict[tuple[str, str, str, object], bytes] = field(default_factory=dict)
     kept: list[tuple[bytes, Prompt, int, int]] = field(default_factory=list)
     awaited: dict[str, _Awaited] = field(default_factory=dict)
     replies: int = 0
@@ -125,10 +128,14 @@ class BacktestWorld(CacheBackend):
         return known
 
     def _key(self, request: Request, prompt: Prompt, length: int) -> bytes:
-        rules = self._rules(request)
         section = prompt[length - 1].section
-        stated = [(name, value) for name, value in request.settings if section in rules.keyed.get(name, ())]
-        return prompt.chain(length) + f"{request.model}\0{sorted(stated)}".encode()
+        asked = request.provider, request.model, section, request.settings
+        ending = self.endings.get(asked)
+        if ending is None:
+            rules = self._rules(request)
+            stated = [(name, value) for name, value in request.settings if section in rules.keyed.get(name, ())]
+            ending = self.endings[asked] = f"{request.model}\0{sorted(stated)}".encode()
+        return prompt.chain(length) + ending
 
     def _found(self, request: Request, now: int) -> int:
         """How many leading blocks are read."""
@@ -143,11 +150,14 @@ class BacktestWorld(CacheBackend):
         return 0
 
     def _alive(self, request: Request, prompt: Prompt, length: int, now: int) -> bool:
+        chain = prompt.chain(length)
+        if chain not in self.fronts and chain not in self.heads:
+            return False
         key = self._key(request, prompt, length)
         entry = self.entries.get(key)
         if entry is not None and self._stands(key, entry, prompt[length - 1].section, now):
             return entry.readable <= now
-        if prompt.chain(length) not in self.heads or length != prompt.section_end("system"):
+        if chain not in self.heads or length != prompt.section_end("system"):
             return False
         tokens = prompt.tokens_until(length)
         seen = self.facts.other_session(now)
@@ -157,15 +167,18 @@ class BacktestWorld(CacheBackend):
         if now - seen >= lifetime * SECOND + self.facts.linger(key, lifetime):
             return False
         self.entries[key] = KeptEntry(tokens, lifetime, seen, seen)
+        self.fronts.add(chain)
         return True
 
     def _stands(self, key: bytes, entry: KeptEntry, section: str, now: int) -> bool:
         idle = now - entry.used
-        if idle >= entry.lifetime * SECOND + self.facts.linger(key, entry.lifetime):
+        if idle >= (life := entry.lifetime * SECOND) and idle >= life + self.facts.linger(key, entry.lifetime):
             return False
         if section != "messages":
             return True
-        return idle < self.facts.patience(key, entry.lifetime) and not self.facts.evicted(entry.used, now)
+        if idle * 5 >= life and idle >= self.facts.patience(key, entry.lifetime):
+            return False
+        return not self.facts.evicted(entry.used, now)
 
     def _serve(self, request: Request, now: int, first_token: int, hit: int) -> Usage:
         prompt, rules = request.prompt, self._rules(request)
@@ -179,6 +192,8 @@ class BacktestWorld(CacheBackend):
             read = read if read >= rules.minimum else 0
             return Usage(fresh=prompt.tokens - read, read=read, output=output)
         for length in range(1, hit + 1):
+            if prompt.chain(length) not in self.fronts:
+                continue
             key = self._key(request, prompt, length)
             entry = self.entries.get(key)
             if (
@@ -209,6 +224,7 @@ class BacktestWorld(CacheBackend):
                 entry.used = max(entry.used, now)
             return
         self.entries[key] = KeptEntry(prompt.tokens_until(length), lifetime, now, readable)
+        self.fronts.add(prompt.chain(length))
 
     def _longest(self, request: Request, prompt: Prompt, rules: ModelRules, now: int) -> int:
         idle = int((420 + 3_000 * share(self.facts.seed, "idle")) * SECOND)

@@ -25,7 +25,7 @@ from agentsim.harness.agent_steps import (
 )
 from agentsim.harness.conversation_thread import ConversationThread, block_of
 from agentsim.harness.keep_alive_timer import Warmer
-from agentsim.harness.plan import CallStyle, PromptLayout
+from agentsim.harness.plan import CallStyle, Compaction, PromptLayout
 from agentsim.harness.request_failures import STATUS, Fate, fate, wait_before_retry
 from agentsim.harness.simulated_endpoint import SimulatedAnswer
 from agentsim.harness.task_account import CompactionMeter
@@ -236,6 +236,8 @@ class Agent:
         if harness.compaction is not None and (self.wants_compaction or thread.tokens >= harness.compaction.trigger):
             self.wants_compaction = False
             delay, inside = yield from compaction.compact(self, harness.compaction)
+            if inside is None:
+                yield from self._read_again(harness.compaction)
         prompt = thread.request_prompt()
         self.peak = max(self.peak, prompt.tokens)
         attempt = 0
@@ -279,6 +281,17 @@ class Agent:
                 return answer
             prompt = yield from self._timed_out(answer, attempt, prompt)
             again = True
+
+    def _read_again(self, rule: Compaction) -> Process:
+        """Read what a summary left out, a piece a request, where there is room for it."""
+        if self.thread.tokens + rule.reread >= rule.trigger:
+            return
+        for number in range(1, rule.rereads + 1):
+            size = rule.reread * number // rule.rereads - rule.reread * (number - 1) // rule.rereads
+            call = ToolCall(tokens=100, result=size, name="read_again")
+            yield from self.exchange(call.tokens, None, None, stop_reason="tool_use")
+            self.append_answer(0, 0, (call,))
+            self.thread.append("user", "tool_result", call.result, call.name)
 
     def _await(self, answer: SimulatedAnswer) -> Exchange:
         """Wait for an answer that takes its own time, and tell whoever waits for its first token."""

@@ -41,6 +41,8 @@ def compact(agent: RunningAgent, rule: Compaction) -> Generator[simpy.Event, Any
     else:
         yield from _ask(agent, rule, size, meter)
     thread.summarise(size, tail(thread, rule.keep))
+    if rule.attached:
+        thread.append("user", "text", rule.attached, "attached files")
     meter.after = thread.tokens
     world.recorder.meter.compactions.append(meter)
     agent.compacted = meter

@@ -89,13 +89,17 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
 
     ``reuse_prefix`` asks for the summary at the end of the conversation itself. ``separate`` sends the transcript, cut
     to ``transcript`` millionths of the history, with a system prompt of its own and no breakpoint. ``server`` lets the
-    provider do it inside a request. The last ``keep`` tokens of the history stay as they are. ``model`` writes the
-    summary; ``None``: the one that is compacted for.
+    provider do it inside a request. The last ``keep`` tokens of the history stay as they are, and ``attached`` tokens
+    (files that were read) are put back behind it. In ``rereads`` requests after it the agent reads ``reread`` tokens
+    again. ``model`` writes the summary; ``None``: the one that is compacted for.
     """
 
     method: Method = "reuse_prefix"
     trigger: int = 150_000
     keep: int = 0
+    attached: int = 0
+    reread: int = 0
+    rereads: int = 0
     summary: Draw = FixedNumber(2_000)
     instruction: int = 800
     system: int = 600

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 UNCLEAR = "unclear"
 
 
+def told(amount: int | None, interval: SavingInterval | None, shown: bool = True) -> int | None:
+    """An amount as far as it is told: ``None`` where its sign is not known, or nothing is to be shown."""
+    return amount if shown and (interval is None or interval.sign_holds) else None
+
+
 def saving_words(saving: int | None, interval: SavingInterval | None, places: int | None = None) -> str:
     """A saving in dollars; that it is unclear where its sign is not known; a dash where none is told."""
     if saving is None:

@@ -53,3 +53,9 @@ def fails(policy: str) -> bool:
     """Whether a policy was measured and failed."""
     standing = STANDINGS.get(policy)
     return standing is not None and not standing.passes
+
+
+def is_unproven(policy: str) -> bool:
+    """Whether a policy was not measured, or failed: no dollars are told of it."""
+    standing = STANDINGS.get(policy)
+    return standing is None or not standing.passes

@@ -12,7 +12,7 @@ import msgspec
 
 from agentsim.core.extras import how_to_install, not_installed
 from agentsim.core.money import dollars
-from agentsim.whatif.backtest_standing import fails
+from agentsim.whatif.backtest_standing import is_unproven
 from agentsim.whatif.policies import Policy
 from agentsim.whatif.policy_simulation import SimulatedSums
 from agentsim.whatif.reproduction import Calibration
@@ -72,8 +72,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_unproven(self) -> bool:
-        """Whether predictions of this policy failed where agents really followed it: no dollars are told of it."""
-        return fails(self.policy.name)
+        """Whether no dollars are told of this policy: predictions failed where agents really followed it, or were
+        never held against that."""
+        return is_unproven(self.policy.name)
 
     @property
     def _may_be_told(self) -> bool:
@@ -81,7 +82,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CombinationStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One policy of a combination: what it saves alone, what it adds to those before it, and what all of them save."""
+    """One policy of a combination: what it saves alone, what it adds to those before it, and what all of them save,
+    each with where it lies in the worlds that the log allows."""
 
     policy: Policy
     alone: int | None
@@ -90,6 +92,14 @@ class CombinationStep(msgspec.Struct, frozen=True, kw_only=True):
     alone_equivalents: int | None
     added_equivalents: int | None
     together_equivalents: int | None
+    alone_interval: SavingInterval | None = None
+    added_interval: SavingInterval | None = None
+    together_interval: SavingInterval | None = None
+
+    @property
+    def is_unproven(self) -> bool:
+        """Whether no dollars are told of this policy."""
+        return is_unproven(self.policy.name)
 
 
 class Combination(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +109,26 @@ class Combination(msgspec.Struct, frozen=True, kw_only=True):
     sums: SimulatedSums
     saving: int | None
     saving_equivalents: int | None
+    interval: SavingInterval | None = None
+
+    @property
+    def told(self) -> int | None:
+        """The saving as far as it may be told: ``None`` where one of the policies is unproven or its sign not known."""
+        return self.saving if self._may_be_told else None
+
+    @property
+    def told_equivalents(self) -> int | None:
+        """The same in micro-tokens of ordinary input."""
+        return self.saving_equivalents if self._may_be_told else None
+
+    @property
+    def is_unproven(self) -> bool:
+        """Whether one of the policies is one of which no dollars are told."""
+        return any(step.is_unproven for step in self.steps)
+
+    @property
+    def _may_be_told(self) -> bool:
+        return not self.is_unproven and (self.interval is None or self.interval.sign_holds)
 
 
 class NotTried(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,10 +200,11 @@ def _records(comparison: Comparison) -> list[dict[str, object]]:
         all_of_them = comparison.combined
         name = "together: " + (" + ".join(step.policy.spec for step in all_of_them.steps) or "nothing saves")
         found.append(
-            _record(
-                name, all_of_them.sums, comparison.sessions, all_of_them.saving, all_of_them.saving_equivalents, shown
-            )
+            _record(name, all_of_them.sums, comparison.sessions, all_of_them.told, all_of_them.told_equivalents, shown)
         )
+        if all_of_them.interval is not None and not all_of_them.is_unproven:
+            found[-1]["saving_low"] = _exact(dollars(all_of_them.interval.low))
+            found[-1]["saving_high"] = _exact(dollars(all_of_them.interval.high))
     return found
 
 

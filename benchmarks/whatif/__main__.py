@@ -12,9 +12,12 @@ from benchmarks.verdicts.__main__ import between_marks
 from benchmarks.whatif.backtest_run import BacktestResult, run
 from benchmarks.whatif.backtest_scores import load, save, tables
 from benchmarks.whatif.backtest_sessions import BacktestOrder, orders
+from benchmarks.whatif.codex_bounds import FORM as CODEX
 from benchmarks.whatif.kept_logs import FORMS
 
 QUICK, FULL = 60, 520
+MEASURED = ("claude-code", "counters", "bodies", CODEX)
+"""The forms that are measured unless others are asked for."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first session (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} sessions")
     parser.add_argument("--nothing-hidden", action="store_true", help="a world of the published rules alone")
-    parser.add_argument("--form", action="append", default=[], choices=sorted(FORMS), help="limit the forms")
+    parser.add_argument("--form", action="append", default=[], choices=sorted((*FORMS, CODEX)), help="limit the forms")
     parser.add_argument("--policy", action="append", default=[], help="limit the policies")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--rows", type=Path, metavar="FILE", help="write every prediction there")
@@ -41,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     todo = list(orders(count, asked.seed, first=asked.first, hidden=not asked.nothing_hidden))
     if asked.keep:
         asked.keep.mkdir(parents=True, exist_ok=True)
-    found = _all(todo, asked.form or list(FORMS), asked.policy, asked.keep, asked.jobs)
+    found = _all(todo, asked.form or list(MEASURED), asked.policy, asked.keep, asked.jobs)
     world = "nothing hidden" if asked.nothing_hidden else "everything hidden"
     head = f"Seed {asked.seed}: {count} sessions, {world}, {time.monotonic() - began:.0f} s."
     text = f"{head}\n\n{tables(found.predictions, found.baselines)}"

@@ -9,13 +9,15 @@ from pathlib import Path
 
 from agentsim.core.session import Session
 from agentsim.harness.plan import Plan
-from agentsim.whatif.comparison import CannotSimulate, Comparison, compare
-from agentsim.whatif.policies import parse
+from agentsim.whatif.comparison import CannotSimulate, Comparison, Outcome, compare
+from agentsim.whatif.policies import Policy, parse
+from benchmarks.whatif import codex_bounds
 from benchmarks.whatif.backtest_scores import Baseline, Prediction
 from benchmarks.whatif.backtest_sessions import BacktestOrder, LivedSession, bill, live, plan_of
 from benchmarks.whatif.backtest_world import Gateway
 from benchmarks.whatif.kept_logs import FORMS
 from benchmarks.whatif.policy_reruns import RERUNS, Rerun
+from benchmarks.whatif.rewritten_runs import REWRITTEN, paid_again, sent_again
 
 
 @dataclass
@@ -45,6 +47,13 @@ def run(
 def _one(
     order: BacktestOrder, forms: Sequence[str], policies: Sequence[str], folder: Path, found: BacktestResult
 ) -> None:
+    if codex_bounds.FORM in forms:
+        predictions, baseline = codex_bounds.predictions_of(order, folder)
+        found.predictions += [one for one in predictions if not policies or one.policy in policies]
+        found.baselines.append(baseline)
+        forms = [form for form in forms if form != codex_bounds.FORM]
+    if not forms:
+        return
     scene, plan = plan_of(order)
     lived = live(order)
     again: list[tuple[Rerun, LivedSession]] = []
@@ -53,22 +62,25 @@ def _one(
         if policies and rerun.policy not in policies:
             continue
         changed = rerun.change(plan)
-        if changed is None:
+        if changed is None or not rerun.fits(lived):
             continue
         other = next((life for old, gate, life in known if gate is rerun.gateway and old == changed), None)
         if other is None:
             other = live(order, changed, rerun.gateway)
             known.append((changed, rerun.gateway, other))
         again.append((rerun, other))
+    sent: dict[Policy, LivedSession] = {}
     for form in forms:
         writer, held = FORMS[form]
         path = folder / f"{order.number:04d}.{form}.jsonl"
         writer(lived, path)
-        paid = bill(held(lived))
+        mine = held(lived)
+        paid = bill(mine)
         wanted = [(rerun, other) for rerun, other in again if form in rerun.forms]
+        rewritten = [name for name in REWRITTEN if not policies or name in policies]
         name = f"{order.seed}/{order.number}"
         try:
-            comparison = _compare(path, [rerun.policy for rerun, _ in wanted])
+            comparison = _compare(path, [*(rerun.policy for rerun, _ in wanted), *rewritten])
         except CannotSimulate as error:
             found.baselines.append(Baseline(name, form, paid, None, str(error)))
             continue
@@ -80,25 +92,36 @@ def _one(
         for rerun, other in wanted:
             outcome = by_spec.get(parse(rerun.policy).spec)
             true = paid_in_all(lived, form, rerun.policy) - paid_in_all(other, form, rerun.policy)
-            if outcome is None or outcome.saving is None:
-                reason = withheld or why.get(rerun.policy, "")
-                found.predictions.append(Prediction(name, scene, form, rerun.policy, paid, true, None, reason=reason))
+            reason = withheld or why.get(rerun.policy, "")
+            found.predictions.append(_prediction(name, scene, form, rerun.policy, paid, true, outcome, reason))
+        for outcome in comparison.outcomes:
+            policy = outcome.policy
+            if policy.name not in rewritten:
                 continue
-            span = outcome.interval
-            found.predictions.append(
-                Prediction(
-                    name,
-                    scene,
-                    form,
-                    rerun.policy,
-                    paid,
-                    true,
-                    outcome.saving,
-                    None if span is None else span.low,
-                    None if span is None else span.high,
-                    told=outcome.told is not None,
-                )
-            )
+            if policy not in sent:
+                sent[policy] = sent_again(lived, policy)
+            true = paid - paid_again(lived, sent[policy], mine)
+            found.predictions.append(_prediction(name, scene, form, policy.name, paid, true, outcome, withheld))
+
+
+def _prediction(
+    name: str, scene: str, form: str, policy: str, paid: int, true: int, outcome: Outcome | None, reason: str
+) -> Prediction:
+    if outcome is None or outcome.saving is None:
+        return Prediction(name, scene, form, policy, paid, true, None, reason=reason)
+    span = outcome.interval
+    return Prediction(
+        name,
+        scene,
+        form,
+        policy,
+        paid,
+        true,
+        outcome.saving,
+        None if span is None else span.low,
+        None if span is None else span.high,
+        told=span is None or span.sign_holds,
+    )
 
 
 def paid_in_all(lived: LivedSession, form: str, policy: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from agentsim.core.session import Request, Session
-from agentsim.harness.plan import Plan
+from agentsim.harness.plan import Compaction, Plan
 from agentsim.harness.plan_run import simulate
 from agentsim.harness.random_draws import FixedNumber
 from agentsim.rules.prices import cost, default_book
@@ -53,6 +53,11 @@ SCENES: tuple[Scene, ...] = (
     Scene("fanout-2x2", "fanout-2x2"),
     Scene("atlas-14", "atlas-14"),
 )
+SUMMARY, NEVER = 3_500, 10**9
+LEFT = (3_500, 7_000, 10_500, 13_800, 13_800, 13_800, 17_500, 22_000, 31_200)
+"""Tokens that stand in place of a history: between a summary alone and the most that is recorded."""
+REREAD = ((0, 0), (2_600, 2), (2_600, 2), (6_000, 4))
+"""Tokens that agents read again after it, and in how many requests."""
 FITTED_EACH = 4
 """Of so many sessions one is of a scenario that was fitted to real logs."""
 
@@ -104,9 +109,19 @@ def plan_of(order: BacktestOrder) -> tuple[str, Plan]:
             plan, marks=msgspec.structs.replace(plan.marks, at=marks, ttl=main, subagent_ttl=children)
         )
     rule = plan.harness.compaction
-    if rule is not None and rule.method == "reuse_prefix":
-        # What Claude Code's logs show is left of a history: a summary, and files that are attached to it again.
-        rule = msgspec.structs.replace(rule, summary=FixedNumber(3_500), keep=10_300)
+    if rule is None or rule.method == "reuse_prefix":
+        # What logs show is left of a history: a summary, and files that are attached to it again.
+        left = LEFT[int(share(order.name, "left of a history") * len(LEFT))]
+        again, requests = REREAD[int(share(order.name, "read again") * len(REREAD))]
+        rule = msgspec.structs.replace(
+            rule or Compaction(trigger=NEVER),
+            summary=FixedNumber(SUMMARY),
+            keep=0,
+            attached=left - SUMMARY,
+            reread=again,
+            rereads=requests,
+            instruction=500,
+        )
         plan = msgspec.structs.replace(plan, harness=msgspec.structs.replace(plan.harness, compaction=rule))
     return scene.name, plan
 
@@ -138,13 +153,18 @@ def fitted_scenarios() -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def live(order: BacktestOrder, changed: Plan | None = None, gateway: Gateway | None = None) -> LivedSession:
-    """Live one session, under the settings of its log or under a changed plan."""
+def live(
+    order: BacktestOrder,
+    changed: Plan | None = None,
+    gateway: Gateway | None = None,
+    world: Callable[[HiddenFacts], BacktestWorld] | None = None,
+) -> LivedSession:
+    """Live one session, under the settings of its log or under a changed plan, gateway or provider (``world``)."""
     _, plan = plan_of(order)
     if changed is not None:
         plan = changed
     facts = drawn(order.name, plan.start) if order.hidden else nothing_hidden(order.name)
-    simulation = simulate(plan, BacktestWorld(facts, gateway))
+    simulation = simulate(plan, BacktestWorld(facts, gateway) if world is None else world(facts))
     return LivedSession(simulation.session, facts)
 
 

@@ -49,6 +49,10 @@ class BacktestWorld(CacheBackend):
 
     facts: HiddenFacts
     gateway: Gateway | None = None
+    kept_for: int | None = None
+    """For so many nanoseconds of disuse a provider that keeps every prompt keeps it; ``None``: as is hidden."""
+    always_found: bool = False
+    """Whether each request reaches the machine that has its prompt."""
     entries: dict[bytes, KeptEntry] = field(default_factory=dict)
     fronts: set[bytes] = field(default_factory=set)
     """What entries were ever kept of, whatever the settings: of any other front none can be."""
@@ -188,7 +192,7 @@ class BacktestWorld(CacheBackend):
         if rules.matching != "breakpoint":
             self.kept.append((self._key(request, prompt, len(prompt)), prompt, now, first_token))
             step = max(rules.step, 1)
-            read = read // step * step
+            read = (read - rules.offset) // step * step + rules.offset
             read = read if read >= rules.minimum else 0
             return Usage(fresh=prompt.tokens - read, read=read, output=output)
         for length in range(1, hit + 1):
@@ -227,7 +231,9 @@ class BacktestWorld(CacheBackend):
         self.fronts.add(prompt.chain(length))
 
     def _longest(self, request: Request, prompt: Prompt, rules: ModelRules, now: int) -> int:
-        idle = int((420 + 3_000 * share(self.facts.seed, "idle")) * SECOND)
+        idle = self.kept_for or int((420 + 3_000 * share(self.facts.seed, "idle")) * SECOND)
+        if not self.always_found and self.facts.goes_astray(prompt.digest):
+            return 0
         best = 0
         for _, old, used, readable in self.kept:
             if readable <= now < used + idle:

@@ -53,6 +53,8 @@ class HiddenFacts:
     """How often a finished turn is followed by a call of the harness that no log shows."""
     late: float = 0.0
     """The share of entries that can be read only some seconds after the first token."""
+    astray: float = 0.0
+    """The share of requests to a provider that keeps every prompt which reach a machine that has none."""
     begins: int = 0
     """So many first requests are not in the log: it begins warm."""
 
@@ -81,6 +83,10 @@ class HiddenFacts:
         if share(self.seed, "unlogged", position) >= self.unlogged:
             return None
         return int((1 + 3 * share(self.seed, "when", position)) * SECOND)
+
+    def goes_astray(self, prompt: bytes) -> bool:
+        """Whether a request with this prompt reaches a machine that has nothing of it."""
+        return share(self.seed, "astray", prompt) < self.astray
 
     def evicted(self, since: int, now: int) -> bool:
         """Whether an entry used at ``since`` was lost with all others by ``now``."""
@@ -113,6 +119,7 @@ def drawn(seed: str, start: int) -> HiddenFacts:
         others_lifetime=3600 if share(seed, "others' lifetime") < 0.4 else 300,
         unlogged=0.7 if share(seed, "suggestions") < 0.4 else 0.0,
         late=0.05 if share(seed, "late at all") < 0.4 else 0.0,
+        astray=0.04 if share(seed, "astray at all") < 0.4 else 0.0,
         begins=int(1 + 5 * share(seed, "where")) if share(seed, "begins warm") < 0.25 else 0,
     )
 

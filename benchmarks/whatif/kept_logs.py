@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Session
 from agentsim.traces.readers.agentsim1.trace_writer import write
 from benchmarks.whatif.backtest_sessions import LivedSession, logged
+from benchmarks.whatif.log_words import stamp, words
 
 Json = dict[str, Any]
 Requests = tuple[Request, ...]
@@ -119,7 +119,7 @@ class _ClaudeLines:
         for block in [prompt[place] for place in range(start, len(prompt))]:
             if block.role != "user":
                 continue
-            text = _words(block.tokens or 0)
+            text = words(block.tokens or 0)
             if block.kind == "tool_result":
                 content = [{"type": "tool_result", "tool_use_id": f"toolu_{self.count}", "content": text}]
                 parent = self._add(request, "user", at, parent, message={"role": "user", "content": content})
@@ -178,7 +178,7 @@ class _ClaudeLines:
             "type": kind,
             **fields,
             "uuid": uuid,
-            "timestamp": _stamp(at),
+            "timestamp": stamp(at),
             "userType": "external",
             "cwd": "/home/user/project",
             "sessionId": self.lived.session.id,
@@ -209,17 +209,8 @@ def _spoken(kind: str, tokens: int, name: str) -> Json:
     if kind == "thinking":
         return {"type": "thinking", "thinking": "", "signature": "s" * min(4 * tokens, 4_000)}
     if kind == "tool_use":
-        return {"type": "tool_use", "id": f"toolu_{name}", "name": "Bash", "input": {"command": _words(tokens)}}
-    return {"type": "text", "text": _words(tokens)}
-
-
-def _words(tokens: int) -> str:
-    return ("work " * tokens).strip() or "."
-
-
-def _stamp(time: int) -> str:
-    moment = datetime.fromtimestamp(time // 10**9, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time % 10**9 // 10**6:03d}Z"
+        return {"type": "tool_use", "id": f"toolu_{name}", "name": "Bash", "input": {"command": words(tokens)}}
+    return {"type": "text", "text": words(tokens)}
 
 
 FORMS: dict[str, tuple[Callable[[LivedSession, Path], None], Callable[[LivedSession], Requests]]] = {

@@ -9,8 +9,8 @@ import msgspec
 
 from agentsim.core.prompt import Breakpoint
 from agentsim.core.session import Request
-from agentsim.harness.plan import Compaction, KeepAlivePlan, Plan
-from agentsim.harness.random_draws import FixedNumber
+from agentsim.harness.plan import KeepAlivePlan, Plan
+from benchmarks.whatif.backtest_sessions import LEFT, LivedSession
 from benchmarks.whatif.backtest_world import Gateway
 
 SHORT, LONG = 300, 3600
@@ -26,6 +26,8 @@ class Rerun:
     change: Change
     gateway: Gateway | None = None
     forms: tuple[str, ...] = ("claude-code", "counters", "bare", "bodies")
+    fits: Callable[[LivedSession], bool] = lambda _: True
+    """Whether a person would set it for this session."""
 
 
 def _lifetimes(main: int | None, children: int | None) -> Change:
@@ -77,12 +79,33 @@ def _prefix_summaries(plan: Plan) -> Plan | None:
 
 def _compacted_at(limit: int) -> Change:
     def change(plan: Plan) -> Plan | None:
-        rule = plan.harness.compaction or Compaction(summary=FixedNumber(3_500), keep=10_300)
-        if rule.trigger <= limit or rule.method == "server":
+        rule = plan.harness.compaction
+        if rule is None or rule.trigger <= limit or rule.method != "reuse_prefix":
             return None
         return _harness(compaction=msgspec.structs.replace(rule, trigger=limit))(plan)
 
     return change
+
+
+def _has_room(limit: int) -> Callable[[LivedSession], bool]:
+    """Whether nobody would be told to compact there in vain: tools, system text and what is left of a history twice
+    over are less, and no conversation begins with more."""
+
+    def fits(lived: LivedSession) -> bool:
+        lanes: set[str] = set()
+        for request in lived.session.requests:
+            prompt = request.prompt
+            if prompt is None or request.lane in lanes:
+                continue
+            lanes.add(request.lane)
+            forked = request.parent is not None
+            if prompt.tokens_until(prompt.section_end("system")) + 2 * LEFT[-1] > limit:
+                return False
+            if not forked and prompt.tokens > limit:
+                return False
+        return True
+
+    return fits
 
 
 def _head_lives_long(request: Request) -> Request:
@@ -120,7 +143,7 @@ RERUNS: tuple[Rerun, ...] = (
     Rerun("no-caching", _lifetimes(0, 0)),
     Rerun("stagger-fan-out", _staggered, forms=("bodies",)),
     Rerun("compact-warm", _prefix_summaries),
-    Rerun("compact-earlier:at=100000", _compacted_at(100_000)),
-    Rerun("compact-earlier:at=140000", _compacted_at(140_000)),
+    Rerun("compact-earlier:at=100000", _compacted_at(100_000), fits=_has_room(100_000)),
+    Rerun("compact-earlier:at=140000", _compacted_at(140_000), fits=_has_room(140_000)),
 )
 """Every policy that the harness can follow."""

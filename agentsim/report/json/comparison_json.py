@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from agentsim import __version__
 from agentsim.report.figures import exact
 from agentsim.report.json.canonical_json import DOLLAR_DIGITS, TOKEN_DIGITS, Document
+from agentsim.report.saving_words import told
 
 if TYPE_CHECKING:
     from agentsim.whatif.comparison import CombinationStep, Comparison, NotTried
     from agentsim.whatif.policies import Policy
+    from agentsim.whatif.saving_interval import SavingInterval
     from agentsim.whatif.setting_sweeps import SettingSweep
 
 
@@ -43,9 +45,10 @@ def comparison_document(comparison: Comparison) -> Document:
         "together": None
         if combined is None
         else {
-            "steps": [_step(step) for step in combined.steps],
-            "saving": exact(combined.saving, DOLLAR_DIGITS),
-            "saving_input_equivalents": exact(combined.saving_equivalents, TOKEN_DIGITS),
+            "steps": _steps(combined.steps),
+            "saving": exact(combined.told, DOLLAR_DIGITS),
+            "saving_between": _between(combined.interval, not combined.is_unproven),
+            "saving_input_equivalents": exact(combined.told_equivalents, TOKEN_DIGITS),
         },
         "not_tried": _left(comparison.not_tried),
         "left_out": _left(comparison.left_out),
@@ -112,16 +115,39 @@ def policies_document(kinds: Sequence[type[Policy]]) -> Document:
     }
 
 
-def _step(step: CombinationStep) -> Document:
-    return {
-        "policy": step.policy.spec,
-        "alone": exact(step.alone, DOLLAR_DIGITS),
-        "added": exact(step.added, DOLLAR_DIGITS),
-        "together": exact(step.together, DOLLAR_DIGITS),
-        "alone_input_equivalents": exact(step.alone_equivalents, TOKEN_DIGITS),
-        "added_input_equivalents": exact(step.added_equivalents, TOKEN_DIGITS),
-        "together_input_equivalents": exact(step.together_equivalents, TOKEN_DIGITS),
-    }
+def _steps(steps: Sequence[CombinationStep]) -> list[Document]:
+    """The steps of a combination. What rests on a policy of which no dollars are told has none either."""
+    found: list[Document] = []
+    shown = True
+    for step in steps:
+        alone = not step.is_unproven
+        shown = shown and alone
+        found.append(
+            {
+                "policy": step.policy.spec,
+                "alone": exact(told(step.alone, step.alone_interval, alone), DOLLAR_DIGITS),
+                "added": exact(told(step.added, step.added_interval, shown), DOLLAR_DIGITS),
+                "together": exact(told(step.together, step.together_interval, shown), DOLLAR_DIGITS),
+                "added_between": _between(step.added_interval, shown),
+                "together_between": _between(step.together_interval, shown),
+                "alone_input_equivalents": exact(
+                    told(step.alone_equivalents, step.alone_interval, alone), TOKEN_DIGITS
+                ),
+                "added_input_equivalents": exact(
+                    told(step.added_equivalents, step.added_interval, shown), TOKEN_DIGITS
+                ),
+                "together_input_equivalents": exact(
+                    told(step.together_equivalents, step.together_interval, shown), TOKEN_DIGITS
+                ),
+            }
+        )
+    return found
+
+
+def _between(interval: SavingInterval | None, shown: bool) -> list[str | None] | None:
+    if interval is None or not shown:
+        return None
+    return [exact(interval.low, DOLLAR_DIGITS), exact(interval.high, DOLLAR_DIGITS)]
 
 
 def _left(items: Iterable[NotTried]) -> list[Document]:

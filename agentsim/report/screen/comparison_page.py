@@ -10,6 +10,7 @@ from agentsim.report.paper import Paper, Span, Style
 from agentsim.report.saving_words import interval_words, saving_words
 from agentsim.report.screen.policies_page import HARNESS_NAMES
 from agentsim.report.table import TableColumn, write_table
+from agentsim.whatif.backtest_standing import fails
 
 if TYPE_CHECKING:
     from agentsim.whatif.comparison import Combination, Comparison, NotTried, Outcome
@@ -33,7 +34,9 @@ STEP_COLUMNS = (
     TableColumn("policy", "<", 9, 16),
     TableColumn("alone", ">", 5),
     TableColumn("adds", ">", 8),
+    TableColumn("between", ">", 4),
     TableColumn("together", ">", 7),
+    TableColumn("between", ">", 6),
     TableColumn("input equivalents", ">", 2),
 )
 
@@ -64,13 +67,8 @@ def write_comparison(paper: Paper, comparison: Comparison) -> None:
         )
         write_table(paper, COLUMNS, _of_policies(comparison, other))
     saving = [outcome for outcome in comparison.outcomes if outcome.told is not None and outcome.told > 0]
-    unproven = sorted({outcome.policy.name for outcome in comparison.outcomes if outcome.is_unproven})
-    if unproven and comparison.withheld is None:
-        paper.paragraph(
-            (", ".join(unproven), Style.STRONG),
-            ": no dollars, because predictions were wrong too often where agents really followed it "
-            "(docs/whatif-benchmark.md).",
-        )
+    if comparison.withheld is None:
+        _unproven(paper, comparison.outcomes)
     if any(o.interval is not None and not o.interval.sign_holds and not o.is_unproven for o in comparison.outcomes):
         paper.paragraph(
             ("unclear", Style.STRONG),
@@ -154,10 +152,11 @@ def _rows(comparison: Comparison, outcomes: Sequence[Outcome]) -> list[list[Span
             _row(
                 ("the best together", Style.STRONG),
                 combined.sums,
-                combined.saving,
-                combined.saving_equivalents,
-                shown,
+                None if combined.is_unproven else combined.saving,
+                combined.told_equivalents,
+                shown and not combined.is_unproven,
                 places,
+                None if combined.is_unproven else combined.interval,
             )
         )
     return rows
@@ -189,6 +188,25 @@ def _row(
     ]
 
 
+def _unproven(paper: Paper, outcomes: Sequence[Outcome]) -> None:
+    """Name the policies of which no dollars are told, and why."""
+    unproven = sorted({outcome.policy.name for outcome in outcomes if outcome.is_unproven})
+    failed = [name for name in unproven if fails(name)]
+    if failed:
+        paper.paragraph(
+            (", ".join(failed), Style.STRONG),
+            ": no dollars, because predictions were wrong too often where agents really followed it "
+            "(docs/whatif-benchmark.md).",
+        )
+    unmeasured = [name for name in unproven if not fails(name)]
+    if unmeasured:
+        paper.paragraph(
+            (", ".join(unmeasured), Style.STRONG),
+            ": not measured, and so no dollars: predictions of it were not held against agents that really followed it "
+            "often enough (docs/whatif-benchmark.md).",
+        )
+
+
 def _stories(paper: Paper, saving: Sequence[Outcome], harness: str | None) -> None:
     if any(outcome.policy.changes for outcome in saving):
         paper.paragraph(("* the model would have been shown something else", Style.FAINT))
@@ -218,27 +236,35 @@ def _combined(paper: Paper, combined: Combination) -> None:
         paper.line(("Together", Style.STRONG), ": no policy saves anything.")
         return
     paper.line(("Together", Style.STRONG), ", each simulated on top of those above it")
-    amounts = [amount for step in combined.steps for amount in (step.alone, step.added, step.together)]
-    places = figures.places_for(amounts)
+    proven = [step for step in combined.steps if not step.is_unproven]
+    places = figures.places_for([amount for step in proven for amount in (step.alone, step.added, step.together)])
 
-    def money(amount: int | None) -> str:
-        return figures.UNKNOWN if amount is None else figures.money(amount, places)
-
-    rows: list[list[Span]] = [
-        [
-            step.policy.spec + (" *" if step.policy.changes else ""),
-            money(step.alone),
-            money(step.added),
-            money(step.together),
-            figures.equivalents(step.together_equivalents),
+    def told(amount: int | None, interval: SavingInterval | None, shown: bool) -> list[Span]:
+        """An amount as far as it is told, and where it lies."""
+        return [
+            saving_words(amount if shown else None, interval, places),
+            interval_words(interval if shown else None, places),
         ]
-        for step in combined.steps
-    ]
+
+    rows: list[list[Span]] = []
+    shown = True
+    for step in combined.steps:
+        shown = shown and not step.is_unproven
+        rows.append(
+            [
+                step.policy.spec + (" *" if step.policy.changes else ""),
+                told(step.alone, step.alone_interval, not step.is_unproven)[0],
+                *told(step.added, step.added_interval, shown),
+                *told(step.together, step.together_interval, shown),
+                figures.equivalents(step.together_equivalents if shown else None),
+            ]
+        )
     write_table(paper, STEP_COLUMNS, rows, indent=2)
     alone = [step.alone for step in combined.steps if step.alone is not None]
-    if combined.saving is not None and len(alone) == len(combined.steps) > 1 and sum(alone) != combined.saving:
+    if combined.told is not None and len(alone) == len(combined.steps) > 1 and sum(alone) != combined.told:
         paper.paragraph(
-            f"Their savings alone add up to {money(sum(alone))}; together they save {money(combined.saving)}.",
+            f"Their savings alone add up to {figures.money(sum(alone), places)}; together they save "
+            f"{figures.money(combined.told, places)}.",
             first=["  "],
             rest=["  "],
         )

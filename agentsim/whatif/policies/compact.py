@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+import msgspec
+
 from agentsim.core.dates import SECOND
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Request, Session
@@ -13,20 +15,25 @@ from agentsim.whatif.policies.policy import Policy
 from agentsim.whatif.policies.session_rewriting import last_marker, profile_of, with_parents
 from agentsim.whatif.policies.summary_policy import (
     FEWEST_KEPT,
+    KEPT,
     MOST_KEPT,
+    OTHERS_KEPT,
     REREAD,
     WRITTEN,
     CompactionShape,
+    Occasion,
     When,
     compacted,
     head_of,
     is_compacted,
-    kept_after,
+    own_kept,
 )
 
 _ASSUMES = "A summary of that size lets the agent go on as it did, after it has read again what it needs."
 _WORTH = 2
 """A history must be this many times as long as what is kept of it."""
+MISCOUNTED = (3, 100)
+"""By what share a harness's count of tokens, which estimates what no reply has counted yet, may be off."""
 _CHANGES = "a summary instead of the history"
 DEFAULT_LIMIT = 167_000
 """Where Claude Code compacts in a window of 200,000 tokens: 33,000 before its end. The same for every session."""
@@ -39,8 +46,8 @@ class _Compacting(Policy, frozen=True, kw_only=True):
     stage: ClassVar[int] = 30
     slots: ClassVar[tuple[str, ...]] = ("compaction",)
     doubts: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        {"summary_tokens": FEWEST_KEPT, "reread": False},
-        {"summary_tokens": MOST_KEPT, "reread_tokens": 6_000, "reread_requests": 4},
+        {"summary_tokens": FEWEST_KEPT, "reread": False, "own_first": True},
+        {"summary_tokens": MOST_KEPT, "reread_tokens": 6_000, "reread_requests": 4, "own_first": True},
     )
 
     summary_tokens: int = 0
@@ -53,10 +60,19 @@ class _Compacting(Policy, frozen=True, kw_only=True):
     """Tokens that it reads again; 0: as in recorded sessions of its harness, where there are any."""
     reread_requests: int = 2
     """Requests in which it does."""
+    own_first: bool = False
+    """Whether the session's own compactions tell what stands in place of the history, where it has any."""
+
+    def unaccounted(self, session: Session) -> int:
+        """What came to a history between its last request and its summary is estimated, and where a log shows
+        compactions without their summaries their price is too."""
+        shown = any(request.purpose == "summary" for request in session.requests)
+        return 20 if shown or own_kept(session) is None else 40
 
     def shape(self, session: Session) -> CompactionShape:
         """The sizes for a session."""
-        kept = self.summary_tokens or kept_after(session)
+        own = own_kept(session) if self.own_first or not self.summary_tokens else None
+        kept = own or self.summary_tokens or KEPT.get(session.harness or "", OTHERS_KEPT)
         known, requests = REREAD.get(session.harness or "", (0, self.reread_requests))
         again = self.reread_tokens or known
         return CompactionShape(
@@ -68,14 +84,14 @@ class _Compacting(Policy, frozen=True, kw_only=True):
         )
 
     def above(self, limit: int, shape: CompactionShape) -> When:
-        """Compact after each prompt that is longer than a limit, where there is enough to replace."""
+        """Compact as a prompt longer than a limit is about to be sent, where there is enough to replace."""
 
-        def when(parent: Request, request: Request, sent: Prompt) -> int | None:
-            if sent.tokens <= limit or request.start is None or not self.wants(request):
+        def when(parent: Request, request: Request, sent: Prompt, coming: Prompt) -> Occasion | None:
+            if coming.tokens <= limit or request.start is None or not self.wants(request):
                 return None
-            if sent.tokens - sent.tokens_until(head_of(sent)) < _WORTH * shape.kept:
+            if coming.tokens - coming.tokens_until(head_of(coming)) < _WORTH * shape.kept:
                 return None
-            return parent.end if parent.end is not None and parent.end < request.start else request.start
+            return Occasion(request.start, upon_sending=True)
 
         return when
 
@@ -93,7 +109,16 @@ class CompactEarlier(_Compacting, frozen=True, kw_only=True):
     }
 
     at: int = DEFAULT_LIMIT
-    """Tokens of a prompt above which the next one is compacted."""
+    """Tokens of a prompt that is compacted instead of being sent."""
+
+    def doubted(self) -> tuple[Policy, ...]:
+        """Another size of what is left, and a harness that counts somewhat more tokens or fewer than are billed."""
+        off = self.at * MISCOUNTED[0] // MISCOUNTED[1]
+        return (
+            *super().doubted(),
+            msgspec.structs.replace(self, at=self.at - off),
+            msgspec.structs.replace(self, at=self.at + off),
+        )
 
     def unsuited(self, session: Session) -> str | None:
         """No prompt is that long, or none follows it."""
@@ -172,7 +197,7 @@ class CompactBeforeExpiry(_Compacting, frozen=True, kw_only=True):
         """Compact before the pauses."""
         profile = profile_of(session)
 
-        def when(parent: Request, request: Request, sent: Prompt) -> int | None:
+        def when(parent: Request, request: Request, sent: Prompt, coming: Prompt) -> Occasion | None:
             last = last_marker(sent)
             if request.start is None or parent.start is None or last is None or not self.wants(request):
                 return None
@@ -181,14 +206,19 @@ class CompactBeforeExpiry(_Compacting, frozen=True, kw_only=True):
             from_end = rules_for(parent.provider, parent.model, parent.start, profile).ttl_clock == "response_end"
             used = parent.end if from_end and parent.end is not None else parent.start
             alive = request.start - used <= ttl * SECOND
-            return None if alive or sent.tokens < self.at or moment >= request.start else moment
+            if alive or sent.tokens < self.at or moment >= request.start:
+                return None
+            return Occasion(moment, upon_sending=False)
 
         return compacted(session, when, self.shape(session))
 
 
 def longest(session: Session) -> int:
-    """Tokens of the longest prompt of a main lane."""
-    return max((r.prompt.tokens for r in session.requests if r.prompt is not None and r.purpose == "main"), default=0)
+    """Tokens of the longest prompt of a conversation."""
+    return max(
+        (r.prompt.tokens for r in session.requests if r.prompt is not None and r.purpose in ("main", "subagent")),
+        default=0,
+    )
 
 
 def _compactions(session: Session) -> Iterator[int]:

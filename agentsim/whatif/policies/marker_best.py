@@ -21,7 +21,7 @@ before or after it, one lookback before the last block, and the end of what lane
 
 
 class MarkerBest(Policy, frozen=True, kw_only=True):
-    """Markers where the bill is lowest: of all choices of at most four places the cheapest."""
+    """Markers where the bill is lowest: of all choices of at most four places the cheapest over all sessions."""
 
     name: ClassVar[str] = "marker-best"
     summary: ClassVar[str] = "The cheapest choice of at most four places for markers, found by trying them."
@@ -46,29 +46,46 @@ class MarkerBest(Policy, frozen=True, kw_only=True):
         unknown = [name for name in self._named() if name not in PLACES]
         return f"no place is called {unknown[0][:40]!r}: there are {', '.join(PLACES)}" if unknown else None
 
+    def fitted(self, sessions: Sequence[Session]) -> MarkerBest:
+        """The policy with the places that are best in all these sessions together."""
+        fit = [session for session in sessions if self.applies(session) is None]
+        return self if self.places or not fit else msgspec.structs.replace(self, places="+".join(self._found(fit)))
+
     def resolved(self, session: Session) -> MarkerBest:
         """The policy with the places it finds best."""
-        return self if self.places else msgspec.structs.replace(self, places="+".join(self._found(session)))
+        return self.fitted([session])
 
     def rewrite(self, session: Session) -> Session:
         """The session with the best markers found."""
-        return self._placed(session, _ways(session), self._named() or self._found(session))
+        return self._placed(session, _ways(session), self._named() or self._found([session]))
 
     def _named(self) -> list[str]:
         return self.places.split("+") if self.places else []
 
-    def _found(self, session: Session) -> list[str]:
+    def _found(self, sessions: Sequence[Session]) -> list[str]:
         """The best places: of all choices of so many the cheapest, without those that save nothing."""
-        ways = _ways(session)
-        choices = [list(names) for names in combinations(ways, min(self.most, len(ways)))]
-        bills = [self._bill(self._placed(session, ways, names)) for names in choices]
-        lowest = min(bills)
-        chosen = choices[bills.index(lowest)]
+        ways = [_ways(session) for session in sessions]
+        known = [name for name in PLACES if any(name in each for each in ways)]
+        bills: dict[tuple[int, tuple[str, ...]], int] = {}  # of a session, by those of the places that it has
+
+        def bill(names: Sequence[str]) -> int:
+            total = 0
+            for number, (session, own) in enumerate(zip(sessions, ways, strict=True)):
+                key = number, tuple(name for name in names if name in own)
+                if key not in bills:
+                    bills[key] = self._bill(self._placed(session, own, names))
+                total += bills[key]
+            return total
+
+        choices = list(combinations(known, min(self.most, len(known))))
+        costs = [bill(names) for names in choices]
+        lowest = min(costs)
+        chosen = list(choices[costs.index(lowest)])
         for name in reversed(tuple(chosen)):
             fewer = [other for other in chosen if other != name]
-            bill = self._bill(self._placed(session, ways, fewer))
-            if bill <= lowest:
-                chosen, lowest = fewer, bill
+            found = bill(fewer)
+            if found <= lowest:
+                chosen, lowest = fewer, found
         return chosen
 
     def _placed(self, session: Session, ways: dict[str, dict[str, int]], chosen: Sequence[str]) -> Session:

@@ -72,6 +72,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         """The policy as it would be where what it assumes is otherwise."""
         return tuple(msgspec.structs.replace(self, **other) for other in self.doubts)
 
+    def unaccounted(self, session: Session) -> int:
+        """By how many thousandths of a session's bill its saving may be off for what it leaves out."""
+        return 0
+
     def applies(self, session: Session) -> str | None:
         """Why the policy cannot be tried on a session, in words; ``None`` when it can."""
         if self.needs_bodies and session.completeness != "full":

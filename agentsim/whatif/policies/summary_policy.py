@@ -21,9 +21,18 @@ from agentsim.whatif.policies.session_rewriting import (
     with_requests,
 )
 
-When = Callable[[Request, Request, Prompt], "int | None"]
-"""Given the request before, the next one, and what the one before is sent as: when to compact between them
-(nanoseconds, UTC), or ``None``."""
+
+class Occasion(msgspec.Struct, frozen=True, gc=False):
+    """When a history is compacted (nanoseconds, UTC), and whether that is as the next request is about to be sent: the
+    summary then is of its new content too, as harnesses compact; else the request before it is all there is."""
+
+    moment: int
+    upon_sending: bool
+
+
+When = Callable[[Request, Request, Prompt, Prompt], "Occasion | None"]
+"""Given the request before, the next one, what the one before was sent as, and what the next one would be sent as: the
+occasion to compact between them, or ``None``."""
 
 Stays = Callable[[Request, Prompt, bool], bool]
 """Given a request whose history was replaced in the recorded run, what the one before is sent as, and whether that one
@@ -76,71 +85,165 @@ class _CutFront(msgspec.Struct, frozen=True):
 
 
 def compacted(session: Session, when: When, shape: CompactionShape, stays: Stays = lambda *_: True) -> Session:
-    """The session with its main lanes' histories replaced by summaries where ``when`` says so.
+    """The session with its conversations' histories replaced by summaries where ``when`` says so.
 
     The request for a summary reads the conversation's prefix. After it a prompt holds its head, what was kept, and what
-    came since. A recorded replacement that does not stay is undone: its prompts go on behind the history.
+    came since; a conversation that another one begins with is short there too. A recorded replacement that does not
+    stay is undone: its prompts go on behind the history, and what was read again after it is not read twice.
     """
-    cuts: dict[str, _CutFront | None] = {}
-    sent: dict[str, Prompt] = {}
-    requests: list[Request] = []
-    asked: dict[str, Request] = {}  # by lane, the recorded request for a summary that nothing has followed yet
-    for request, parent in with_parents(session):
+    first = _Compaction(session, when, shape, stays, {})
+    found = first.session()
+    if not any(first.undone.values()):
+        return found
+    return _Compaction(session, when, shape, stays, first.undone).session()
+
+
+class _Compaction:
+    """One walk through a session. ``instead`` says, by lane, how many summaries of ours came in place of recorded
+    ones: what the agent read again after those stands in the log already, and so does a summary's price where the log
+    has none."""
+
+    def __init__(
+        self, session: Session, when: When, shape: CompactionShape, stays: Stays, instead: Mapping[str, int]
+    ) -> None:
+        self._source = session
+        self._when, self._shape, self._stays = when, shape, stays
+        self._instead = dict(instead)
+        self._shows_summaries = any(request.purpose == "summary" for request in session.requests)
+        self._cuts: dict[str, _CutFront | None] = {}
+        self._sent: dict[str, Prompt] = {}
+        self._requests: list[Request] = []
+        self._asked: dict[str, Request] = {}  # by request, the recorded summary of it that nothing has followed yet
+        self._ends: dict[bytes, Request] = {}
+        self._growth: dict[str, int] = {}
+        self.undone: dict[str, int] = {}
+
+    def session(self) -> Session:
+        """The session, rewritten."""
+        pairs = list(with_parents(self._source))
+        following = {parent.id: request for request, parent in reversed(pairs) if parent is not None}
+        for request, parent in pairs:
+            if request.prompt is None or from_outside(request):
+                self._requests.append(request)
+            else:
+                self._add(request, parent or self._begun_with(request.prompt), parent, following.get(request.id))
+        return with_requests(self._source, self._requests)
+
+    def _begun_with(self, prompt: Prompt) -> Request | None:
+        """The request of another conversation that one without a parent goes on from: its prompt begins with it."""
+        if not self._ends:
+            return None
+        for length in range(len(prompt), head_of(prompt), -1):
+            found = self._ends.get(prompt.chain(length))
+            if found is not None:
+                return found
+        return None
+
+    def _add(self, request: Request, origin: Request | None, parent: Request | None, following: Request | None) -> None:
         prompt = request.prompt
-        if prompt is None or from_outside(request):
-            requests.append(request)
-            continue
-        cut = cuts.get(parent.id) if parent is not None else None
-        ours = cut is not None
+        assert prompt is not None
+        cut = self._cuts.get(origin.id) if origin is not None else None
+        inherited = cut is not None
         if cut is not None and (len(prompt) < cut.length or prompt.chain(cut.length) != cut.digest):
             cut = None  # the recorded history was replaced there anyway
         if request.purpose == "summary":
-            asked[request.parent or ""] = request
+            self._asked[request.parent or ""] = request
         if is_compacted(request, parent):
             assert parent is not None
-            if not stays(request, sent[parent.id], ours):
-                base = sent[parent.id].extend(_new_behind(request, parent, session.completeness == "full"))
-                cut = _CutFront(len(prompt), prompt.digest, head_of(prompt), base)
-                summary = asked.get(parent.id) or asked.get("")
-                requests = [one for one in requests if one is not summary]
+            if not self._stays(request, self._sent[parent.id], inherited):
+                cut = self._undo(request, parent)
         elif parent is not None and _goes_on(request, parent):
-            assert parent.prompt is not None
-            shared = parent.prompt.common_length(prompt)
-            moment = when(parent, request, sent[parent.id]) if shared and shared >= _warm(parent.prompt) else None
-            if moment is not None and head_of(prompt) < shared:
-                before = sent[parent.id]
-                requests.append(summary_request(parent, before, moment, shape.written, shape.instruction))
-                kept = made_block("summary", "messages", shape.kept, prompt.chain(shared), role="user")
-                base = prompt.front(head_of(prompt)).extend([kept])
-                for again in _read_again(request, base, moment, shape):
-                    requests.append(again)
-                    assert again.prompt is not None
-                    base = again.prompt
-                cut = _CutFront(shared, prompt.chain(shared), head_of(prompt), base)
-        cuts[request.id] = cut
+            cut = self._ours(request, parent, following, cut) or cut
+        self._cuts[request.id] = cut
         new = prompt
-        if cut is not None and parent is not None:
-            new = _shortened(prompt, cut, parent if cuts[parent.id] is cut else None, sent[parent.id])
-        sent[request.id] = new
-        requests.append(changed(request, new))
-    return with_requests(session, requests)
+        if cut is not None and origin is not None:
+            under = origin if self._cuts.get(origin.id) is cut else None
+            new = _shortened(prompt, cut, under, self._sent[origin.id])
+        self._sent[request.id] = new
+        self._requests.append(changed(request, new))
+        self._ends[prompt.chain(_warm(prompt))] = request
+
+    def _undo(self, request: Request, parent: Request) -> _CutFront:
+        """A recorded replacement did not happen."""
+        assert request.prompt is not None
+        self.undone[request.lane] = self.undone.get(request.lane, 0) + 1
+        summary = self._asked.get(parent.id) or self._asked.get("")
+        bodies = self._source.completeness == "full"
+        blocks = _asked_with(summary, parent, None if bodies else self._shape.instruction) if summary else None
+        if blocks is None:
+            blocks = _new_behind(request, parent, None if bodies else self._usual_growth(request.lane))
+        if summary is not None:
+            self._requests = [one for one in self._requests if one.id != summary.id]
+        base = self._sent[parent.id].extend(blocks)
+        return _CutFront(len(request.prompt), request.prompt.digest, head_of(request.prompt), base)
+
+    def _usual_growth(self, lane: str) -> int:
+        """Tokens that usually came to a conversation between two requests, its reply included: the median."""
+        if lane not in self._growth:
+            grown = [
+                request.prompt.tokens - parent.prompt.tokens
+                for request, parent in with_parents(self._source)
+                if parent is not None
+                and request.lane == lane == parent.lane
+                and request.prompt is not None
+                and parent.prompt is not None
+                and request.prompt.tokens > parent.prompt.tokens
+            ]
+            self._growth[lane] = int(median(grown)) if grown else 0
+        return self._growth[lane]
+
+    def _ours(
+        self, request: Request, parent: Request, following: Request | None, cut: _CutFront | None
+    ) -> _CutFront | None:
+        """Compact between two requests, where there is occasion to."""
+        prompt, shape = request.prompt, self._shape
+        assert prompt is not None
+        assert parent.prompt is not None
+        before = self._sent[parent.id]
+        shared = parent.prompt.common_length(prompt)
+        if not shared or shared < _warm(parent.prompt):
+            return None
+        coming = prompt
+        if cut is not None:
+            coming = _shortened(prompt, cut, parent if self._cuts[parent.id] is cut else None, before)
+        occasion = self._when(parent, request, before, coming)
+        if occasion is None:
+            return None
+        if occasion.upon_sending:
+            shared = max(shared, _kept_on(request, following))
+        if head_of(prompt) >= shared:
+            return None
+        last, whole = (request, coming) if occasion.upon_sending else (parent, before)
+        asks = summary_request(last, whole, occasion.moment, shape.written, shape.instruction)
+        instead = self._instead.get(request.lane, 0) > 0
+        if instead:
+            self._instead[request.lane] -= 1
+        known = instead and not self._shows_summaries
+        self._requests.append(msgspec.structs.replace(asks, parent=parent.id, counted=asks.counted and not known))
+        kept = made_block("summary", "messages", shape.kept, prompt.chain(shared), role="user")
+        base = prompt.front(head_of(prompt)).extend([kept])
+        for again in () if instead else _read_again(request, base, occasion.moment, shape):
+            self._requests.append(again)
+            assert again.prompt is not None
+            base = again.prompt
+        return _CutFront(shared, prompt.chain(shared), head_of(prompt), base)
 
 
 def is_compacted(request: Request, parent: Request | None) -> bool:
-    """Whether the recorded run replaced the history between two requests of a main lane."""
+    """Whether the recorded run replaced the history between two requests of a conversation."""
     if parent is None or parent.prompt is None or request.prompt is None or not _goes_on(request, parent):
         return False
     return request.prompt.tokens * SHRUNK < parent.prompt.tokens
 
 
-def kept_after(session: Session) -> int:
-    """Tokens that stand behind the head after a compaction: the session's own median, else those of its harness."""
+def own_kept(session: Session) -> int | None:
+    """Tokens that stand behind the head after the session's own compactions: the median; ``None`` without any."""
     sizes = [
         request.prompt.tokens - request.prompt.tokens_until(head_of(request.prompt))
         for request, parent in with_parents(session)
         if request.prompt is not None and is_compacted(request, parent)
     ]
-    return int(median(sizes)) if sizes else KEPT.get(session.harness or "", OTHERS_KEPT)
+    return int(median(sizes)) if sizes else None
 
 
 def summary_request(
@@ -176,7 +279,7 @@ def head_of(prompt: Prompt) -> int:
 
 
 def _goes_on(request: Request, parent: Request) -> bool:
-    return parent.prompt is not None and parent.lane == request.lane and request.purpose == "main"
+    return parent.prompt is not None and parent.lane == request.lane and request.purpose in ("main", "subagent")
 
 
 def _read_again(request: Request, base: Prompt, moment: int, shape: CompactionShape) -> Iterator[Request]:
@@ -209,17 +312,43 @@ def _read_again(request: Request, base: Prompt, moment: int, shape: CompactionSh
         )
 
 
-def _new_behind(request: Request, parent: Request, bodies: bool) -> list[Block]:
-    """What came to the conversation in a request whose history had been replaced: with bodies what is neither known
-    nor the summary, which is the first; else the reply before it, by its size."""
+def _asked_with(summary: Request, parent: Request, instruction: int | None) -> list[Block] | None:
+    """What the recorded request for a summary held beside its instruction, and what the one before it had sent;
+    ``None`` where it does not go on from that. With bodies the instruction is the last block; without them it is taken
+    to have so many tokens."""
+    assert parent.prompt is not None
+    if summary.prompt is None:
+        return None
+    shared = summary.prompt.common_length(parent.prompt)
+    if instruction is None:
+        return suffix(summary.prompt, shared)[:-1] if shared == len(parent.prompt) else None
+    if shared < _warm(parent.prompt):
+        return None
+    size = max(0, summary.prompt.tokens - parent.prompt.tokens - instruction)
+    return [made_block("since then", "messages", size, parent.prompt.digest, role="user")] if size else []
+
+
+def _new_behind(request: Request, parent: Request, growth: int | None) -> list[Block]:
+    """What came to the conversation before its history was replaced: with bodies what is neither known nor the
+    summary, which is the first; else the reply before it, and as much as usually came between two requests."""
     assert request.prompt is not None
     assert parent.prompt is not None
-    if bodies:
+    if growth is None:
         known = {block.digest for block in parent.prompt}
         new = [block for block in suffix(request.prompt, head_of(request.prompt)) if block.digest not in known]
         return new[1:]
-    size = (parent.usage.output if parent.usage is not None else None) or 0
-    return [made_block("reply", "messages", size, parent.prompt.digest, role="assistant")] if size else []
+    size = max((parent.usage.output if parent.usage is not None else None) or 0, growth)
+    return [made_block("since then", "messages", size, parent.prompt.digest, role="assistant")] if size else []
+
+
+def _kept_on(request: Request, following: Request | None) -> int:
+    """How many leading blocks of a request are its conversation from now on: what the next one goes on from, else all
+    that its last marker ends."""
+    assert request.prompt is not None
+    length = _warm(request.prompt)
+    if following is None or following.prompt is None:
+        return length
+    return min(length, request.prompt.common_length(following.prompt))
 
 
 def _warm(prompt: Prompt) -> int:

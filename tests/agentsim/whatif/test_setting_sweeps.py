@@ -24,7 +24,7 @@ def test_each_point_is_what_a_comparison_says_of_that_value() -> None:
     assert (point.saving, point.cost) == (alone.saving, alone.sums.cost)
     assert curve.best is not None
     assert curve.best.saving == max(p.saving for p in curve.points if p.saving is not None)
-    unreached = [point for point in curve.points if point.value >= 300_000]
+    unreached = [point for point in curve.points if point.value >= 400_000]  # the longest prompt has 303,000
     assert all(point.saving is None and point.reason is not None for point in unreached)
 
 

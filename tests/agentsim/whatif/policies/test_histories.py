@@ -8,7 +8,8 @@ import pytest
 from agentsim.core.prompt import Block
 from agentsim.core.session import Event, Session
 from agentsim.whatif.policies import parse
-from agentsim.whatif.policies.summary_policy import KEPT, OTHERS_KEPT, kept_after
+from agentsim.whatif.policies.compact import CompactEarlier
+from agentsim.whatif.policies.summary_policy import own_kept
 from tests.agentsim.whatif.policies.small import MINUTE, block, request, saves, session, split, tool, under
 
 TOOL = tool("read", 1_200)
@@ -101,37 +102,44 @@ def long_session(turns: int, gap: float = 60, size: int = 10_000, **more) -> Ses
 
 def test_compacting_earlier() -> None:
     given = under(long_session(6), "compact-earlier:at=40000,summary_tokens=2000,instruction_tokens=300")
-    # r3 has 43,000 tokens: the summary is asked for before r4, which holds head, summary, and its own 10,000.
+    # r3 would have 43,000 tokens: it is summed up before it is sent, with its own 10,000, and sent as head and summary.
     assert split(given) == [
         ("r0", 13_000, 0, 0),
         ("r1", 10_000, 13_000, 0),
         ("r2", 10_000, 23_000, 0),
-        ("r3", 10_000, 33_000, 0),
-        ("r3/summary", 0, 43_000, 300),
-        ("r4", 12_000, 3_000, 0),
+        ("r3/summary", 10_000, 33_000, 300),
+        ("r3", 2_000, 3_000, 0),
+        ("r4", 10_000, 5_000, 0),
         ("r5", 10_000, 15_000, 0),
     ]
     (summary,) = [r for r in given.requests if r.purpose == "summary"]
     assert summary.usage is not None
     assert summary.usage.output == 2_000
-    assert summary.start == given.requests[3].end
+    assert (summary.start, summary.parent) == (given.requests[4].start, "r2")
+
+
+@pytest.mark.parametrize(("limit", "compacts"), [(42_999, True), (43_000, False)])
+def test_a_prompt_longer_than_the_limit_is_compacted(limit: int, compacts: bool) -> None:
+    spec = parse(f"compact-earlier:at={limit},summary_tokens=2000")
+    assert (spec.applies(long_session(4)) is None) == compacts
 
 
 def test_short_histories_are_not_worth_a_summary() -> None:
     assert parse("compact-earlier:at=13000").applies(long_session(1)) == "no history grows beyond 13,000 tokens"
-    two = long_session(2, size=5_900)  # 5,900 tokens of history before the second request
+    two = long_session(2, size=5_900)  # 11,800 tokens of history in the second request
     reason = "no history grows beyond 1,000 tokens"
-    assert parse("compact-earlier:at=1000,summary_tokens=2951").applies(two) == reason
-    assert parse("compact-earlier:at=1000,summary_tokens=2950").applies(two) is None
+    assert parse("compact-earlier:at=1000,summary_tokens=5901").applies(two) == reason
+    assert parse("compact-earlier:at=1000,summary_tokens=5900").applies(two) is None
 
 
 def test_what_is_read_again_comes_back_in_requests_of_its_own() -> None:
     spec = "compact-earlier:at=40000,summary_tokens=2000,instruction_tokens=300,reread_tokens=1000,reread_requests=3"
     given = under(long_session(6), spec)
-    assert split(given)[5:] == [
-        ("r4/again-1", 2_333, 3_000, 0),
-        ("r4/again-2", 333, 5_333, 0),
-        ("r4/again-3", 334, 5_666, 0),
+    assert split(given)[4:] == [
+        ("r3/again-1", 2_333, 3_000, 0),
+        ("r3/again-2", 333, 5_333, 0),
+        ("r3/again-3", 334, 5_666, 0),
+        ("r3", 0, 6_000, 0),
         ("r4", 10_000, 6_000, 0),
         ("r5", 10_000, 16_000, 0),
     ]
@@ -139,23 +147,39 @@ def test_what_is_read_again_comes_back_in_requests_of_its_own() -> None:
 
 def test_a_recorded_compaction_that_a_shorter_history_would_not_have_had_is_undone() -> None:
     spec = "compact-earlier:at=50000,summary_tokens=2000,instruction_tokens=300"
-    # r5 has 63,000 tokens in the log, and 25,000 once r4's 53,000 became 2,000: it is not compacted at r6 as well.
+    # r5 has 63,000 tokens in the log, and 15,000 once r4's 53,000 became 2,000: it is not compacted at r6 as well.
     assert split(under(compacted_at(6), spec))[4:] == [
-        ("r4", 10_000, 43_000, 0),
-        ("r4/summary", 0, 53_000, 300),
-        ("r5", 12_000, 3_000, 0),
+        ("r4/summary", 10_000, 43_000, 300),
+        ("r4", 2_000, 3_000, 0),
+        ("r5", 10_000, 5_000, 0),
         ("r6", 10_000, 15_000, 0),
         ("r7", 10_000, 25_000, 0),
         ("r8", 10_000, 35_000, 0),
-        ("r9", 10_000, 45_000, 0),
+        ("r9/summary", 10_000, 45_000, 300),
+        ("r9", 2_000, 3_000, 0),
     ]
+
+
+def test_what_was_read_again_after_a_compaction_that_is_undone_is_not_read_twice() -> None:
+    spec = "compact-earlier:at=52000,summary_tokens=2000,reread_tokens=1000,reread_requests=2"
+    # The first summary of ours stands for the recorded one, after which the log shows what was read; r9's does not.
+    ours = [r.id for r in under(compacted_at(6), spec).requests if "again" in r.id or r.id.endswith("/summary")]
+    assert ours == ["r4/summary", "r9/summary", "r9/again-1", "r9/again-2"]
+
+
+def test_a_conversation_that_begins_with_a_compacted_one_is_short_too() -> None:
+    main = long_session(6)
+    parts = [block(f"part {i}", 10_000) for i in range(6)]
+    child = request("c0", 400, [TOOL, SYSTEM, *parts, block("brief", 500)], (1, -1), lane="child", purpose="subagent")
+    given = under(session(*main.requests, child), "compact-earlier:at=40000,summary_tokens=2000,instruction_tokens=300")
+    assert split(given)[-1] == ("c0", 500, 25_000, 0)  # it read 63,000 in the log
 
 
 def test_a_compaction_that_a_person_asked_for_stays() -> None:
     asked = Event(kind="compaction", time=None, lane="main", before="r6", detail="manual")
     given = msgspec.structs.replace(compacted_at(6), events=(asked,))
     spec = "compact-earlier:at=50000,summary_tokens=2000,instruction_tokens=300"
-    assert split(under(given, spec))[6:9] == [("r5", 12_000, 3_000, 0), ("sum", 30_500, 0, 0), ("r6", 12_000, 3_000, 0)]
+    assert split(under(given, spec))[6:9] == [("r5", 10_000, 5_000, 0), ("sum", 30_500, 0, 0), ("r6", 12_000, 3_000, 0)]
 
 
 def test_a_recorded_compaction_below_the_limit_stays() -> None:
@@ -165,9 +189,15 @@ def test_a_recorded_compaction_below_the_limit_stays() -> None:
 
 
 def test_what_is_kept_is_measured_in_the_session_or_taken_from_its_harness() -> None:
-    assert kept_after(compacted_at(6)) == 12_000
-    assert kept_after(long_session(3)) == OTHERS_KEPT
-    assert kept_after(msgspec.structs.replace(long_session(3), harness="codex")) == KEPT["codex"]
+    assert own_kept(compacted_at(6)) == 12_000
+    assert own_kept(long_session(3)) is None
+    policy = parse("compact-earlier")
+    assert isinstance(policy, CompactEarlier)
+    kept = [policy.shape(msgspec.structs.replace(long_session(3), harness=name)).kept for name in ("codex", "mine")]
+    assert kept == [20_000, 3_000]
+    known = parse("compact-earlier:summary_tokens=7000,own_first=true")
+    assert isinstance(known, CompactEarlier)
+    assert [known.shape(given).kept for given in (compacted_at(6), long_session(3))] == [12_000, 7_000]
 
 
 def test_compacting_before_a_pause() -> None:
@@ -202,13 +232,13 @@ def test_compacting_later() -> None:
     given = compacted_at(6)
     assert split(given)[6:8] == [("sum", 30_500, 0, 0), ("r6", 12_000, 3_000, 0)]
     later = under(given, "compact-later:at=80000,summary_tokens=2000,instruction_tokens=300")
-    # r7 has 83,000 tokens by then.
+    # r7 would have 83,000 tokens by then.
     assert split(later)[5:] == [
         ("r5", 10_000, 53_000, 0),
         ("r6", 10_000, 63_000, 0),
-        ("r7", 10_000, 73_000, 0),
-        ("r7/summary", 0, 83_000, 300),
-        ("r8", 12_000, 3_000, 0),
+        ("r7/summary", 10_000, 73_000, 300),
+        ("r7", 2_000, 3_000, 0),
+        ("r8", 10_000, 5_000, 0),
         ("r9", 10_000, 15_000, 0),
     ]
     assert parse("compact-later").applies(long_session(4)) == "no history is compacted"

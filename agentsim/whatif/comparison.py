@@ -67,15 +67,21 @@ def compare(
     asked = {policy.name for policy in named}
     outcomes: list[Outcome] = []
     not_tried: list[NotTried] = []
+    idle: list[Outcome] = []
     for policy in wanted:
         result = trial.alone(policy)
         if isinstance(result, Outcome):
             outcomes.append(result)
         else:
             not_tried.append(result)
+            idle.append(trial.idle(policy))
         steps.done()
     outcomes.sort(key=lambda outcome: (outcome.policy.changes is not None, trial.weight(outcome.sums)))
-    combinable = [o for o in outcomes if o.policy.name in asked or (o.policy.changes is None and not o.is_unproven)]
+    combinable = [
+        o
+        for o in (*outcomes, *idle)  # what has nothing to do alone may have under another
+        if o.policy.name in asked or (o.policy.changes is None and not o.is_unproven)
+    ]
     harnesses = {case.session.harness for case in cases}
     return Comparison(
         sessions=len(cases),

@@ -6,6 +6,7 @@ What several policies save is always simulated, never summed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 
 from agentsim.whatif.comparison_result import Combination, CombinationStep, Outcome
 from agentsim.whatif.policy_simulation import SimulatedSums
@@ -14,6 +15,9 @@ from agentsim.whatif.saving_interval import SavingInterval, added_interval, inte
 
 _FEW = 12
 """So many policies are all tried on top of the others, also those that save nothing alone."""
+
+_PAIRED = 8
+"""Of so many policies two are tried at once where no single one helps: an hour may pay only with refreshes."""
 
 Choice = tuple[Outcome, ...]
 
@@ -48,8 +52,9 @@ class _CombinationSearch:
         return self._told(self._in_order_of_gain(chosen))
 
     def _best_change(self, chosen: Choice, cost: int) -> tuple[Choice, int] | None:
-        """The first kind of change that helps: the best addition, else leaving one out, else one for others."""
-        for changes in (self._additions(chosen), self._without(chosen), self._exchanges(chosen)):
+        """The first kind of change that helps: the best addition, else leaving one out, else one for others, else
+        two at once."""
+        for changes in (self._additions(chosen), self._without(chosen), self._exchanges(chosen), self._pairs(chosen)):
             best: tuple[Choice, int] | None = None
             for changed in changes:
                 found = self._cost(changed)
@@ -71,6 +76,14 @@ class _CombinationSearch:
             rivals = _rivals(outcome, chosen)
             if rivals and outcome not in chosen:
                 yield (*(taken for taken in chosen if taken not in rivals), outcome)
+
+    def _pairs(self, chosen: Choice) -> Iterator[Choice]:
+        """Two more policies, in place of all that exclude them."""
+        for one, other in combinations(self._outcomes[:_PAIRED], 2):
+            if one in chosen or other in chosen or _rivals(one, (other,)):
+                continue
+            gone = (*_rivals(one, chosen), *_rivals(other, chosen))
+            yield (*(taken for taken in chosen if taken not in gone), one, other)
 
     def _cost(self, chosen: Choice) -> int | None:
         """What is to be made small; ``None`` where the provider would refuse requests."""

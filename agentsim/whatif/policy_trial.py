@@ -55,6 +55,13 @@ class PolicyTrial:
             interval=None if saving is None else interval_of(lived, saving, [policy]),
         )
 
+    def idle(self, policy: Policy) -> Outcome:
+        """A policy that changes nothing alone: what it does under others is not known yet."""
+        saving, equivalents = self.savings(self.recorded)
+        return Outcome(
+            policy=policy, sums=self.recorded, changed=0, saving=saving, saving_equivalents=equivalents, interval=None
+        )
+
     def run(self, policies: Sequence[Policy]) -> SimulatedSums:
         """The sums over all sessions under these policies."""
         return total(self.lived(policies))

@@ -88,6 +88,7 @@ class _Rebuilder:
         least: dict[str, int] = {}
         firsts: dict[str, int] = {}
         forks: set[str] = set()
+        seen: dict[tuple[str, int], int] = {}
         lane_of = {request.id: request.lane for request in self.source.requests}
         for request, verdict in zip(self.source.requests, self.verdicts, strict=True):
             usage = request.usage
@@ -98,12 +99,15 @@ class _Rebuilder:
                 if lane_of.get(request.parent or "", request.lane) != request.lane:
                     forks.add(request.lane)
             if usage.read and verdict.kind in ("first", "miss", "compaction"):
+                seen[request.lane, usage.read] = seen.get((request.lane, usage.read), 0) + 1
                 least[request.lane] = min(usage.read, least.get(request.lane, usage.read))
         found = {lane: min(least.get(lane, first), first) for lane, first in firsts.items()}
         own = [tokens for lane, tokens in found.items() if lane not in forks and 0 < tokens <= LONGEST_HEAD]
         common = min(own, default=LONGEST_HEAD)
+        # What was read to the token again after a loss is a head, however long.
+        known = {lane for lane, tokens in found.items() if seen.get((lane, tokens), 0) > 1}
         return {
-            lane: min(tokens, common) if lane in forks or tokens > LONGEST_HEAD else tokens
+            lane: min(tokens, common) if lane in forks or (tokens > LONGEST_HEAD and lane not in known) else tokens
             for lane, tokens in found.items()
         }
 

@@ -8,7 +8,8 @@ recorded run comes out as it was; under a policy the same facts hold, as far as 
   that front was there, the nearer one counts. What only one conversation can have written is there where it was seen.
 * ``kept``: what the session itself had written lived longer than the rules say, or a call that no log shows used it. It
   does so under a policy too, unless that asks for a shorter lifetime.
-* ``lost``: what should have been there was not. It is lost under every policy.
+* ``lost``: what should have been there was not. It is lost under every policy, but for entries that the recorded run
+  had not kept so long and a policy does.
 
 A policy sees none of this, so that it cannot leave any of it out.
 """
@@ -28,12 +29,10 @@ from agentsim.core.garbage_collection import without_collection
 from agentsim.core.prompt import Breakpoint, Prompt
 from agentsim.core.session import Request, Row, Session
 from agentsim.whatif.rebuilt_prompts import LONGEST_HEAD, length_within
-from agentsim.whatif.unknown_facts import PLAIN, Others, Unknowns, is_dropped, pauses_of
+from agentsim.whatif.unknown_facts import PLAIN, Others, Unknowns, dropped
 from agentsim.whatif.world_facts import Fact, FactKind, RecordedWorld, Sighting
 
 _SHORT = 300
-_FRESH = 1_200 * 10**9
-"""For so long what was seen of a front that others share says something."""
 _SURE = 240 * 10**9
 """So long after it was last read, a front that others share need not be looked for: every entry lives longer."""
 
@@ -104,11 +103,9 @@ def live(
     rows: list[Row] = []
     now_sent: dict[str, Request] = {}
     used: dict[tuple[str, bytes], int] = {}
-    last: dict[str, int] = {}
     last_of: dict[str, str] = {}
     lane: str | None = None
-    first = True
-    pauses = 0 if unknown.losses is None else pauses_of(session)
+    gone = dropped(session, world.survived, unknown.losses)
     with without_collection():
         for now, request in arrivals_of(session.requests):
             prompt = request.prompt
@@ -118,19 +115,26 @@ def live(
                     if (
                         length
                         and _holds(fact, now_sent, now, now_sent.get(last_of.get(request.lane, "")))
-                        and not (first and unknown.begun_short and _asks_for_less(request, recorded))
+                        and not (fact.kind == "lost" and _would_read(backend, request, now) > fact.predicted)
+                        and not (
+                            unknown.begun_short
+                            and request.lane not in last_of
+                            and fact.source is None
+                            and _asks_for_less(request, recorded)
+                        )
                     ):
+                        if fact.expired:
+                            length = _outliving(length, request, now, backend, now_sent, recorded)
                         _bring_about(fact, max(length, 0), request, now, backend, now_sent.get(fact.source or ""))
                 for key, sightings in world.shared.items():
                     if now - used.get(key, now - _SURE - 1) > _SURE or request.lane != lane:
                         _share(key, world.lengths[key], sightings, request, now, backend, unknown.others)
             if prompt is not None:
-                idle = now - last.get(request.lane, now)
-                if request.id not in world.survived and is_dropped(unknown.losses, request, idle, pauses):
+                before = now_sent.get(last_of.get(request.lane, ""))
+                if request.id in gone or (unknown.begun_short and _is_barely_there(before, now, recorded)):
                     backend.evict(request, prompt.section_end("system"), now)
-                last[request.lane], last_of[request.lane] = now, request.id
+                last_of[request.lane] = request.id
                 now_sent[request.id] = request
-                first = False
             row = row_of(request, backend.serve(request, now), pricing)
             rows.append(row)
             if world.shared and prompt is not None:
@@ -268,6 +272,38 @@ def _holds(fact: Fact, sent: Mapping[str, Request], now: int, before: Request | 
     return life >= fact.lifetime or now - written <= life * SECOND
 
 
+def _outliving(
+    length: int,
+    request: Request,
+    now: int,
+    backend: CacheBackend,
+    sent: Mapping[str, Request],
+    recorded: Mapping[str, Request] | None,
+) -> int:
+    """How many blocks are left when what had expired is lost: as in the log, or as far as an entry reaches that was
+    written for longer than it was in the recorded run, or that a refresh used which that run did not have."""
+    keep: int | None = None
+    refreshes = [
+        one
+        for one in sent.values()
+        if one.purpose == "keep_alive" and one.id not in (recorded or {}) and one.prompt and request.prompt
+    ]
+    while True:
+        found = backend.look_up(request, now, keep=keep)
+        if found.hit <= max(length, 0):
+            return length
+        owner, before = sent.get(found.hit_owner or ""), (recorded or {}).get(found.hit_owner or "")
+        if owner is not None and before is not None and _longest_life(owner) > _longest_life(before):
+            return found.hit
+        for one in refreshes:
+            assert one.prompt is not None
+            assert request.prompt is not None
+            recent = one.start is not None and now - one.start <= _longest_life(one) * SECOND
+            if recent and one.prompt.common_length(request.prompt) >= found.hit:
+                return found.hit
+        keep = found.hit - 1
+
+
 def _length_now(
     fact: Fact, request: Request, sent: Mapping[str, Request], recorded: Mapping[str, Request] | None
 ) -> int:
@@ -319,13 +355,21 @@ def _nearest(sightings: Sequence[Sighting], now: int, *, likely: bool) -> bool:
     if not around:
         return likely
     nearest = min(around, key=lambda sighting: abs(sighting.time - now))
-    return nearest.there or (likely and abs(nearest.time - now) > _FRESH)
+    return nearest.there or (likely and abs(nearest.time - now) > _SHORT * SECOND)
 
 
 def _asks_for_less(request: Request, recorded: Mapping[str, Request] | None) -> bool:
-    """Whether a request asks for a shorter lifetime than it did: what the first one of a log found may then be gone."""
+    """Whether a request asks for a shorter lifetime than it did in the log."""
     before = (recorded or {}).get(request.id)
     return before is not None and _longest_life(request) < _longest_life(before)
+
+
+def _is_barely_there(before: Request | None, now: int, recorded: Mapping[str, Request] | None) -> bool:
+    """Whether a shorter lifetime than the log's is over, counted from the start of the request before: logs tell when a
+    response ended, and what then still was there may not have been."""
+    if before is None or before.start is None or not _asks_for_less(before, recorded):
+        return False
+    return now - before.start >= _longest_life(before) * SECOND
 
 
 def _sightings(

@@ -78,7 +78,8 @@ def _slack(each: LivedCase, policies: Sequence[Policy]) -> int:
     if each.session is None:
         return 0
     bill = each.case.sums.cost
-    own = sum(bill * policy.unaccounted(each.case.session) // 1000 for policy in policies)
+    own = each.case.calibration.off  # by so much the recorded run, simulated, is not what the log says
+    own += sum(bill * policy.unaccounted(each.case.session) // 1000 for policy in policies)
     return own if is_certain(each.session) else own + bill // _SLACK
 
 

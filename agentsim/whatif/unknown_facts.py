@@ -7,8 +7,8 @@ bring the log about as it is, and is told as an interval.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from hashlib import blake2b
-from math import isqrt
 from typing import Literal
 
 import msgspec
@@ -46,9 +46,7 @@ WORLDS = (
 """The worlds between whose savings the truth is expected."""
 
 
-_FEAR = 16
-"""Tenths of a standard deviation above the mean: in one of twenty cases more is lost."""
-_LONG_PAUSE = 600 * SECOND
+_SURE = 0.95
 _UNTOUCHED = 240 * SECOND
 """After so little time of disuse every entry is there."""
 
@@ -68,32 +66,48 @@ def is_certain(session: Session) -> bool:
     return True
 
 
-def is_dropped(losses: int | None, request: Request, idle: int, pauses: int) -> bool:
-    """Whether what a request would read was dropped while nobody used it for ``idle`` nanoseconds: as often as is to
-    be feared of so many ``pauses``, the fewer the more."""
-    if losses is None or request.start is None:
-        return False
+def dropped(session: Session, survived: Collection[str], losses: int | None) -> frozenset[str]:
+    """The requests that find what they would read dropped while nobody used it: as many as are to be feared of so many
+    pauses, in one of twenty cases more. Those that ``survived`` in the log are not among them."""
+    if losses is None:
+        return frozenset()
+    last: dict[str, int] = {}
+    pauses: list[tuple[int, str, int]] = []
+    for request in session.requests:
+        if request.start is None or request.prompt is None or request.purpose == "keep_alive":
+            continue  # what is refreshed in a pause may be dropped in it all the same
+        percent = _early_loss(request, request.start - last.get(request.lane, request.start))
+        last[request.lane] = request.start
+        if percent and request.id not in survived:
+            lot = int.from_bytes(blake2b(f"{losses} {request.id}".encode(), digest_size=8).digest())
+            pauses.append((lot, request.id, percent))
+    feared = feared_of(len(pauses), sum(percent for _, _, percent in pauses))
+    return frozenset(request for _, request, _ in sorted(pauses)[:feared])
+
+
+def feared_of(pauses: int, percents: int) -> int:
+    """How many of so many pauses lose an entry, in one of twenty cases more; ``percents`` is the sum of their
+    chances in hundredths. The upper end of the binomial distribution."""
+    if not percents:
+        return 0
+    chance = min(percents / (100 * pauses), 0.99)
+    below, exactly = 0.0, (1 - chance) ** pauses
+    for count in range(pauses + 1):
+        below += exactly
+        if below >= _SURE:
+            return count
+        exactly *= (pauses - count) / (count + 1) * chance / (1 - chance)
+    return pauses
+
+
+def _early_loss(request: Request, idle: int) -> int:
+    """The chance in hundredths that what a request would read was dropped in ``idle`` nanoseconds."""
+    percent = 0
     try:
         rules = rules_for(request.provider, request.model, request.start)
     except ValueError:
-        return False
-    percent = 0
+        return 0
     for seconds, share in rules.early_loss:
         if idle >= seconds * SECOND:
             percent = share
-    if not percent:
-        return False
-    feared = percent + _FEAR * isqrt(percent * (100 - percent) // max(pauses, 1)) // 10
-    lot = int.from_bytes(blake2b(f"{losses} {request.id}".encode(), digest_size=8).digest())
-    return lot % 100 < feared
-
-
-def pauses_of(session: Session) -> int:
-    """Pauses so long that an entry may have been dropped in them."""
-    last: dict[str, int] = {}
-    count = 0
-    for request in session.requests:
-        if request.start is not None and request.prompt is not None:
-            count += request.start - last.get(request.lane, request.start) >= _LONG_PAUSE
-            last[request.lane] = request.start
-    return count
+    return percent

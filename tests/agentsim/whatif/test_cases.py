@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from agentsim.core.money import dollars
@@ -166,3 +167,38 @@ def test_one_pause_of_seven_minutes() -> None:
     assert split(given)[1] == ("r1", 58_062, 0, 0)
     assert saves(given, "keep-alive") == pytest.approx(58_062 * 1.15 - 58_062 * 0.1)
     assert saves(given, "ttl-1h") == pytest.approx(58_062 * (1.25 - 0.1) - 58_062 * 0.75)
+
+
+def begun_warm(recorded: int) -> Session:
+    """A main lane whose person pauses for 20 minutes, and children that never pause for long. The log begins after the
+    first request of the main lane, so that its first row reads what none has written."""
+    requests, when = [], 0.0
+    for turn in range(14):
+        blocks = [*HEAD, block("context", 60_000), *(block(f"turn {n}", 1_000) for n in range(turn + 1))]
+        requests.append(request(f"m{turn}", when, blocks, ttl=recorded))
+        for step in range(5):
+            work = [*HEAD, block(f"brief {turn}", 8_000), *(block(f"work {turn} {n}", 6_000) for n in range(step + 1))]
+            requests.append(
+                request(
+                    f"c{turn}.{step}", when + 20 + 25 * step, work, lane=f"c{turn}", ttl=recorded, purpose="subagent"
+                )
+            )
+        when += 25 * MINUTE
+    lived = session(*requests)
+    served = {row.request.id: row.usage for row in rows(lived)}
+    kept = [
+        msgspec.structs.replace(one, prompt=None, settings=(), usage=served[one.id], parent=None)
+        for one in lived.requests[1:]
+    ]
+    return msgspec.structs.replace(lived, requests=tuple(kept), completeness="usage")
+
+
+@pytest.mark.parametrize("recorded", [300, 3_600])
+def test_an_hour_for_the_main_lane_alone_wins_where_it_wins_although_the_log_begins_warm(recorded: int) -> None:
+    names = ["ttl-5m", "ttl-1h", "ttl-main-1h", "ttl-children-1h"]
+    comparison = compare(begun_warm(recorded), names)
+    saved = {outcome.policy.name: outcome.saving or 0 for outcome in comparison.outcomes}
+    assert max(saved, key=lambda name: saved[name]) == "ttl-main-1h"
+    best = next(outcome for outcome in comparison.outcomes if outcome.policy.name == "ttl-main-1h")
+    assert best.told is not None
+    assert best.told > 0

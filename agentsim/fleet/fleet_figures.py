@@ -15,6 +15,7 @@ from agentsim.fleet import sweep_folder as folders
 from agentsim.fleet.bootstrap import resampled_sums
 from agentsim.fleet.fleet_dimensions import LOSSES_BY, with_named_versions
 from agentsim.fleet.sweep_tables import LOGGED, RECORDED
+from agentsim.whatif.backtest_standing import is_unproven
 
 if TYPE_CHECKING:
     import numpy as np
@@ -256,8 +257,8 @@ def _policies(outcomes: pa.Table, resamples: int) -> tuple[tuple[PolicyLine, ...
                 sessions=len(rows),
                 applied=pc.sum(rows["applied"]).as_py() or 0,
                 refused=pc.sum(pc.and_(pc.is_null(rows["saving"]), pc.is_valid(rows["reason"]))).as_py() or 0,
-                cost=cost - saving if priced else None,
-                saving=saving if priced else None,
+                cost=cost - saving if priced and _is_told(name) else None,
+                saving=saving if priced and _is_told(name) else None,
                 low=None,
                 high=None,
                 seconds=pc.sum(rows["seconds"]).as_py() or 0.0,
@@ -266,17 +267,25 @@ def _policies(outcomes: pa.Table, resamples: int) -> tuple[tuple[PolicyLine, ...
     if priced:
         intervals = _interval(savings, len(savings[0]) if savings else 0, resamples)
         lines = [
-            msgspec.structs.replace(line, low=low, high=high)
+            msgspec.structs.replace(line, low=low, high=high) if _is_told(line.policy) else line
             for line, (low, high) in zip(lines, intervals, strict=True)
         ]
-    lines.sort(key=lambda line: (line.cost or 0, line.seconds, line.policy != RECORDED, line.policy))
+    lines.sort(key=lambda line: (line.cost is None, line.cost or 0, line.seconds, line.policy != RECORDED, line.policy))
     fastest = float("inf")
     marked = []
     for line in lines:
+        if line.cost is None:
+            marked.append(line)
+            continue
         best = priced and line.seconds < fastest
         fastest = min(fastest, line.seconds)
         marked.append(msgspec.structs.replace(line, best=best))
     return tuple(marked), withheld, left_out
+
+
+def _is_told(policy: str) -> bool:
+    """Whether dollars are told of a policy, as the backtest shows."""
+    return policy == RECORDED or not is_unproven(policy.partition(":")[0])
 
 
 def _floats(values: Sequence[Decimal | None]) -> np.ndarray[Any, Any]:

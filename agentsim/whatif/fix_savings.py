@@ -17,8 +17,10 @@ from agentsim.core.session import Request, Session
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose import Diagnosis
 from agentsim.diagnose.cause_registry import CAUSES
+from agentsim.whatif.backtest_standing import is_unproven
 from agentsim.whatif.policies import Policy, policy
 from agentsim.whatif.policy_simulation import CannotSimulate, Case, add_up, prepare, simulate
+from agentsim.whatif.saving_interval import LivedCase, SavingInterval, interval_of
 
 FIXES: Mapping[str, str] = MappingProxyType({one.code: one.policy for one in CAUSES.values() if one.policy is not None})
 """The policy that is the fix of a cause. Causes that no policy undoes (a lost entry, a changed text) have none."""
@@ -41,6 +43,13 @@ class Saving(msgspec.Struct, frozen=True, kw_only=True):
     equivalents: int | None
     written: int
     read: int
+    interval: SavingInterval | None = None
+    """Where the saving lies in the worlds that the log allows."""
+
+    @property
+    def is_unproven(self) -> bool:
+        """Whether no dollars are told of this policy: it failed where agents really followed it, or was not tried."""
+        return is_unproven(self.policy.name)
 
 
 def savings(diagnosis: Diagnosis) -> tuple[Saving | None, ...]:
@@ -78,8 +87,13 @@ def with_savings(diagnosis: Diagnosis) -> Diagnosis:
 def in_words(saving: Saving) -> str:
     """One sentence: what the policy of a fix saves over the session, for this row alone."""
     name = f"Policy {saving.policy.name}, for this row alone,"
-    if saving.cost is None:
+    if saving.cost is None or saving.is_unproven:
         return f"{name} would let it read {saving.read:,} and write {saving.written:,} tokens."
+    if saving.interval is not None and not saving.interval.sign_holds:
+        ends = [saving.interval.low, saving.interval.high]
+        places = 2 if max(map(abs, ends)) >= PICODOLLARS else 4
+        low, high = (format_dollars(abs(end), places) for end in ends)
+        return f"{name} may cost {low} or save {high}: the log does not tell."
     places = 2 if abs(saving.cost) >= PICODOLLARS else 4
     amount = format_dollars(abs(saving.cost), places)
     if saving.cost < 0:
@@ -127,18 +141,21 @@ def _saving(case: Case, session: Session, request: Request, verdict: Verdict) ->
     fix = fix_of(verdict, session)
     if fix is None or fix.applies(case.session) is not None:
         return None
-    rows = simulate(case, fix.rewrite(case.session))
+    rewritten = fix.rewrite(case.session)
+    rows = simulate(case, rewritten)
     sums = add_up(rows)
     if sums.refused > case.sums.refused:
         return None
     own = next(row for row in rows if row.request.id == request.id)
     priced = not case.sums.unpriced or case.sums.cost > 0
+    saved = case.sums.cost - sums.cost
     return Saving(
         request=request.id,
         cause=verdict.cause or "",
         policy=fix,
-        cost=case.sums.cost - sums.cost if priced else None,
+        cost=saved if priced else None,
         equivalents=case.sums.equivalents - sums.equivalents if priced else None,
         written=own.usage.write or 0,
         read=own.usage.read or 0,
+        interval=interval_of([LivedCase(case, rewritten, sums)], saved, [fix]) if priced else None,
     )

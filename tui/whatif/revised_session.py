@@ -10,7 +10,7 @@ import msgspec
 from agentsim.core.session import Row, Session
 from agentsim.core.verdict import Verdict
 from agentsim.diagnose import Diagnosis, diagnose
-from agentsim.whatif.backtest_standing import fails
+from agentsim.whatif.backtest_standing import is_unproven
 from agentsim.whatif.fix_savings import Saving, fix_of
 from agentsim.whatif.policies import Policy
 from agentsim.whatif.policy_simulation import CannotSimulate, Case, SimulatedSums, add_up, prepare, simulate, under
@@ -87,7 +87,7 @@ class Workbench:
             sums = add_up(simulate(case, session))
             if sums.refused > case.sums.refused:
                 return AloneSaving(reason="the provider would refuse requests")
-            if not self.priced(case) or fails(policy.name):
+            if not self.priced(case) or is_unproven(policy.name):
                 return AloneSaving()
             saving = case.sums.cost - sums.cost
             return AloneSaving(saving=saving, interval=interval_of([LivedCase(case, session, sums)], saving, [policy]))

@@ -13,6 +13,7 @@ import msgspec
 from agentsim.diagnose.harness_settings import HarnessSetting, settings_for
 from agentsim.fleet.summary.session_study import SessionStudy
 from agentsim.harness.random_streams import Streams
+from agentsim.whatif.backtest_standing import is_unproven
 from agentsim.whatif.cache_bounds import FAMILIES, CacheBound
 from agentsim.whatif.policies import policy
 
@@ -160,6 +161,8 @@ def _files(studies: Iterable[SessionStudy]) -> tuple[str, ...]:
 
 
 def _tried(harness: str, setting: HarnessSetting, kind: str, cases: Sequence[SessionStudy]) -> WorthSetting | None:
+    if is_unproven(kind):
+        return None
     savings = [case.savings.get(kind, 0) for case in cases]
     saving = sum(savings)
     dearer = sum(each < 0 for each in savings)

@@ -67,7 +67,7 @@ class _Compacting(Policy, frozen=True, kw_only=True):
         """What came to a history between its last request and its summary is estimated, and where a log shows
         compactions without their summaries their price is too."""
         shown = any(request.purpose == "summary" for request in session.requests)
-        return 20 if shown or own_kept(session) is None else 40
+        return 20 if shown or own_kept(session) is None else 100
 
     def shape(self, session: Session) -> CompactionShape:
         """The sizes for a session."""

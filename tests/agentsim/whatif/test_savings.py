@@ -8,8 +8,9 @@ import pytest
 from agentsim.core.session import Session
 from agentsim.diagnose import diagnose
 from agentsim.diagnose.cause_registry import CAUSES
-from agentsim.whatif.fix_savings import FIXES, savings, with_savings
-from agentsim.whatif.policies import NAMES
+from agentsim.whatif.fix_savings import FIXES, in_words, savings, with_savings
+from agentsim.whatif.policies import NAMES, policy
+from agentsim.whatif.saving_interval import SavingInterval
 from tests.agentsim.whatif.policies.small import HEAD, MINUTE, block, request, session
 
 FORCED = (("tool_choice", '{"name":"submit","type":"tool"}'),)
@@ -66,3 +67,14 @@ def test_copies_have_no_saving() -> None:
 def test_nothing_lost_nothing_to_save(requests: int) -> None:
     given = msgspec.structs.replace(paused(1), requests=paused(1).requests[:requests])
     assert savings(diagnose(given)) == (None,) * requests
+
+
+def test_a_saving_whose_sign_is_not_known_says_so_and_an_unproven_policy_tells_tokens() -> None:
+    (_, found) = savings(diagnose(paused(8)))
+    assert found is not None
+    unclear = msgspec.structs.replace(found, cost=10**10, interval=SavingInterval(-(10**10), 3 * 10**10))
+    assert in_words(unclear).endswith("may cost $0.0100 or save $0.0300: the log does not tell.")
+    clear = msgspec.structs.replace(unclear, interval=SavingInterval(1, 3 * 10**10))
+    assert in_words(clear).endswith("would have saved $0.0100 over the session.")
+    unproven = msgspec.structs.replace(clear, policy=policy("pin-thinking"))
+    assert in_words(unproven).endswith("would let it read 20,000 and write 0 tokens.")

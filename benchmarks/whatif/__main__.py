@@ -14,6 +14,7 @@ from benchmarks.whatif.backtest_scores import load, save, tables
 from benchmarks.whatif.backtest_sessions import BacktestOrder, orders
 from benchmarks.whatif.codex_bounds import FORM as CODEX
 from benchmarks.whatif.kept_logs import FORMS
+from benchmarks.whatif.natural_halves import halves_table, natural_halves
 
 QUICK, FULL = 60, 520
 MEASURED = ("claude-code", "counters", "bodies", CODEX)
@@ -35,7 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--of", type=Path, nargs="+", metavar="FILE", help="show the tables of such rows, run nothing")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the logs there")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the tables into this page, between its marks")
+    parser.add_argument(
+        "--halves", type=Path, nargs="+", metavar="PATH", help="cut the sessions of these logs, live none"
+    )
     asked = parser.parse_args(arguments)
+    if asked.halves:
+        print(halves_table(list(natural_halves(asked.halves))))
+        return 0
     count = QUICK if asked.quick else asked.sessions
     began = time.monotonic()
     if asked.of:

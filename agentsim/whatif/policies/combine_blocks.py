@@ -41,6 +41,11 @@ class CombineBlocks(Policy, frozen=True, kw_only=True):
     least: int = 0
     """Blocks that a turn must add before its texts are joined; 0: as many as the lookback spans."""
 
+    def unaccounted(self, session: Session) -> int:
+        """Which entries a prompt of fewer blocks finds where others were dropped is not in the worlds: as measured, by
+        so much."""
+        return 100
+
     def unsuited(self, session: Session) -> str | None:
         """No turn adds that many texts."""
         return "no turn adds more text blocks than the lookback spans" if not self._runs(session) else None

@@ -52,6 +52,11 @@ class DeferredTools(Policy, frozen=True, kw_only=True):
     placeholder: bool = True
     """Whether a tool is deferred from the first request on."""
 
+    def unaccounted(self, session: Session) -> int:
+        """What early losses and other sessions make of a prompt with another front is not in the worlds: by so much, as
+        measured."""
+        return 50
+
     def unsuited(self, session: Session) -> str | None:
         """The tools of a lane never change."""
         return "the tools of no lane change" if not _changing_lanes(session) else None

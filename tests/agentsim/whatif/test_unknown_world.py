@@ -7,7 +7,7 @@ import pytest
 
 from agentsim.core.session import Session, Usage
 from agentsim.report.saving_words import interval_words, saving_words
-from agentsim.whatif.backtest_standing import STANDINGS, BacktestStanding, fails
+from agentsim.whatif.backtest_standing import STANDINGS, BacktestStanding, fails, is_unproven
 from agentsim.whatif.comparison import compare
 from agentsim.whatif.policies import policy
 from agentsim.whatif.policy_simulation import prepare, simulate, under
@@ -140,17 +140,32 @@ def test_what_had_expired_is_there_where_it_lives_longer(pause: int, read: int) 
 
 @pytest.mark.parametrize(
     ("standing", "passes"),
-    [((99, 100, 300), True), ((98, 100, 300), False), ((99, 100, 301), False), ((0, 0, 0), True)],
+    [
+        ((99, 100, 300, 85), True),
+        ((98, 100, 300, 85), False),
+        ((99, 100, 301, 85), False),
+        ((99, 100, 300, 84), False),
+        ((10, 10, 0, 100), True),
+        ((9, 9, 0, 100), False),
+    ],
 )
-def test_what_a_policy_must_reach_where_agents_really_follow_it(standing: tuple[int, int, int], passes: bool) -> None:
+def test_what_a_policy_must_reach_where_agents_really_follow_it(
+    standing: tuple[int, int, int, int], passes: bool
+) -> None:
     assert BacktestStanding(*standing).passes is passes
 
 
-def test_no_dollars_are_told_of_a_policy_that_fails() -> None:
-    rows = [(30 * n, 90_000 + 500 * (n - 1) if n else 0, 500 if n else 90_000, 0) for n in range(30)]
-    comparison = compare(counters(rows), ["compact-earlier:at=60000", "no-caching"])
+def test_no_dollars_are_told_of_a_policy_that_fails_or_was_not_measured() -> None:
+    rows = [(0, 0, 90_000, 0), (30, 90_000, 500, 0), (1_200, 0, 91_000, 0), (1_230, 91_000, 500, 0)]
+    comparison = compare(counters(rows), ["compact-before-expiry:at=1000", "no-caching"])
     told = {outcome.policy.name: outcome.told is not None for outcome in comparison.outcomes}
-    assert told == {"compact-earlier": not fails("compact-earlier"), "no-caching": True}
-    assert not STANDINGS["compact-earlier"].passes
-    record = next(record for record in comparison.records() if str(record["policy"]).startswith("compact"))
-    assert (record["saving"], record["saving_low"], record["saving_high"]) == (None, None, None)
+    assert told.pop("no-caching")
+    assert told
+    assert not any(told.values())
+    for name in told:
+        record = next(record for record in comparison.records() if str(record["policy"]).startswith(name))
+        assert (record["saving"], record["saving_low"], record["saving_high"]) == (None, None, None)
+    assert fails("compact-before-expiry")
+    assert not fails("marker-system")
+    assert is_unproven("marker-system")
+    assert not STANDINGS["compact-before-expiry"].passes

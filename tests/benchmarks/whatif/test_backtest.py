@@ -12,9 +12,13 @@ from benchmarks.whatif.backtest_run import run
 from benchmarks.whatif.backtest_scores import Baseline, Prediction, load, save, score
 from benchmarks.whatif.backtest_sessions import BacktestOrder, live, logged
 from benchmarks.whatif.backtest_world import BacktestWorld
+from benchmarks.whatif.codex_bounds import predictions_of
 from benchmarks.whatif.hidden_facts import SECOND, HiddenFacts, drawn, nothing_hidden
 from benchmarks.whatif.kept_logs import FORMS
+from benchmarks.whatif.natural_halves import FEWEST, halves_of
+from benchmarks.whatif.rewritten_runs import sent_again
 from tests.agentsim.whatif.policies.small import TEN, block
+from tests.agentsim.whatif.policies.test_histories import long_session
 
 IDLE = 14
 """The number of a session of ``idle-afternoon``: five requests with pauses between them."""
@@ -88,3 +92,33 @@ def test_scores(tmp_path: Path) -> None:
     assert row.covered == pytest.approx(2 / 3)
     save(tmp_path / "rows", predictions, [Baseline("1", "bodies", 100, 0)])
     assert load([tmp_path / "rows"]) == (predictions, [Baseline("1", "bodies", 100, 0)])
+
+
+@pytest.mark.parametrize("number", [IDLE, 0])
+def test_what_is_sent_again_without_a_policy_is_billed_as_it_was(number: int) -> None:
+    lived = live(BacktestOrder(number, 7))
+    again = sent_again(lived, None)
+    usages = {request.id: request.usage for request in again.session.requests}
+    assert [usages[request.id] for request in lived.session.requests] == [r.usage for r in lived.session.requests]
+
+
+def test_rollouts_are_read_as_they_were_billed_and_a_prompt_that_goes_astray_reads_nothing(tmp_path: Path) -> None:
+    predictions, baseline = predictions_of(BacktestOrder(0, 78), tmp_path)
+    assert baseline.off == 0
+    within = [one for one in predictions if one.low is not None and one.high is not None]
+    assert within
+    assert all((one.low or 0) <= one.true <= (one.high or 0) for one in within)
+    assert HiddenFacts("x", astray=1.0).goes_astray(b"p")
+    assert not HiddenFacts("x").goes_astray(b"p")
+
+
+@pytest.mark.parametrize(("requests", "cut"), [(FEWEST - 1, False), (FEWEST, True)])
+def test_a_session_is_cut_at_the_middle(requests: int, cut: bool) -> None:
+    given = long_session(requests)
+    found = halves_of(given)
+    assert (found is not None) == cut
+    if found is not None:
+        first, second = found
+        assert (*first.requests, *second.requests)[0] == given.requests[0]
+        assert [r.id for half in found for r in half.requests] == [r.id for r in given.requests]
+        assert second.requests[0].parent is None

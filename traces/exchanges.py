@@ -21,6 +21,7 @@ from agentsim.bodies.serving_provider import UNKNOWN, provider_of
 from agentsim.core.prompt import Prompt
 from agentsim.core.session import Event, EventKind, Request, Session, Source
 from agentsim.core.strict_decoding import BadRow, decode
+from agentsim.rules.providers import rules_for
 from agentsim.traces.capture_lanes import CapturedCall, LaneFinder
 from agentsim.traces.captured_usage import closing, counted_prompt, told_lifetime
 from agentsim.traces.hostile_records import Tally
@@ -34,7 +35,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     ``reply`` is ``None`` when no response was captured; ``status`` is the HTTP status where there is one. ``api`` says
     what the body is one of; of responses ``output`` are the items that were answered. ``provider`` is what the capture
     declares, ``address`` the URL that was called, ``host`` which of several servers answered, ``account`` whose key it
-    was.
+    was, ``routed`` whether a header told where its conversation is known (``None``: no headers were recorded).
     """
 
     body: bytes
@@ -55,6 +56,22 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     address: str | None = None
     host: str | None = None
     account: str | None = None
+    routed: bool | None = None
+
+
+ROUTE = "route_header"
+"""The setting that says whether a header told where a conversation is known: ``true``, ``false``."""
+
+
+def _with_route(exchange: Exchange, call: CapturedCall) -> tuple[tuple[str, str], ...]:
+    """The settings of a call; where its provider looks at a header to find a conversation's machine, that, too."""
+    if exchange.routed is None:
+        return call.settings
+    try:
+        header = rules_for(exchange.provider or UNKNOWN, call.model, exchange.start).route_header
+    except ValueError:
+        return call.settings
+    return tuple(sorted((*call.settings, (ROUTE, str(exchange.routed).lower())))) if header else call.settings
 
 
 class _Outline(msgspec.Struct, gc=False):
@@ -297,7 +314,7 @@ class _Conversation:
             first_token=exchange.first_token,
             end=exchange.end,
             prompt=prompt,
-            settings=call.settings if self.of_wire else (),
+            settings=_with_route(exchange, call) if self.of_wire else (),
             usage=usage,
             harness_version=exchange.harness_version,
             account=exchange.account,

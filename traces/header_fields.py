@@ -14,14 +14,28 @@ _text = msgspec.json.Decoder(str)
 SESSIONS = ("x-claude-code-session-id", "session_id", "session-id", "x-session-id", "conversation_id")
 """In which a harness names its session. A key under which prompts are cached is none: one key serves many sessions."""
 
+ROUTES = ("session_id", "session-id", "conversation_id", "x-grok-conv-id")
+"""By which providers send a conversation back to the machine that has its prefix."""
+
 ACCOUNTS = ("anthropic-organization-id", "openai-organization", "chatgpt-account-id", "x-goog-user-project")
 _WANTED = frozenset(
-    (*SESSIONS, *ACCOUNTS, "request-id", "x-request-id", "x-amzn-requestid", "user-agent", "anthropic-beta", "host")
+    (
+        *SESSIONS,
+        *ACCOUNTS,
+        *ROUTES,
+        "request-id",
+        "x-request-id",
+        "x-amzn-requestid",
+        "user-agent",
+        "anthropic-beta",
+        "host",
+    )
 )
 
 
 class HeaderFields(msgspec.Struct, frozen=True, gc=False):
-    """What headers tell about a request. ``host`` is the server that was asked."""
+    """What headers tell about a request. ``host`` is the server that was asked; ``routed`` is whether a header says
+    where its conversation is known, ``None`` where no headers were recorded."""
 
     session: str | None = None
     request_id: str | None = None
@@ -30,6 +44,7 @@ class HeaderFields(msgspec.Struct, frozen=True, gc=False):
     betas: tuple[str, ...] = ()
     host: str | None = None
     account: str | None = None
+    routed: bool | None = None
 
 
 def told_by(headers: Mapping[str, msgspec.Raw] | None) -> HeaderFields:
@@ -52,6 +67,7 @@ def told_by(headers: Mapping[str, msgspec.Raw] | None) -> HeaderFields:
         betas=tuple(part for part in betas if part),
         host=wanted.get("host") or None,
         account=_first(wanted, ACCOUNTS),
+        routed=any(wanted.get(name) for name in ROUTES) if headers else None,
     )
 
 

@@ -126,6 +126,18 @@ class BodyCase:
         """What another reading of the provider's minimum says on a front of which nothing was read."""
         return None if self.read else too_short_by_another(self.rules, self.front)
 
+    @cached_property
+    def unrouted(self) -> tuple[str, str] | None:
+        """A sentence on a request that did not say where its conversation is known, where its provider asks for that,
+        and the cure; ``None`` where it did, where something else changed, or where no headers were recorded."""
+        settings, header = dict(self.this.request.settings), self.rules.route_header
+        if self.place is not None or not header or settings.get("route_header") != "false":
+            return None
+        if "prompt_cache_key" in settings:
+            return None
+        sentence = f"It carries no {header}, by which the provider finds the machine that has a conversation's prefix."
+        return sentence, f"Send {header} with every request, one value for a conversation."
+
     @property
     def idle(self) -> int:
         """Seconds since the last use of the entry."""

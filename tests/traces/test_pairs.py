@@ -7,6 +7,7 @@ import json
 import pytest
 
 from agentsim.core.session import Usage
+from agentsim.diagnose import diagnose
 from agentsim.traces.hostile_records import TraceError
 from agentsim.traces.readers.pairs import read_sessions
 from tests.traces.captures import START, body, conversation, jsonl, response, sse, stream, usage, user
@@ -234,3 +235,39 @@ def test_counters_that_contradict_each_other_are_told_once(tmp_path, details, be
     told = [problem.reason for problem in session.problems if "contradictory counters" in problem.reason]
     assert len(told) == (words is not None)
     assert words is None or words in told[0]
+
+
+CODEX, GROK = "https://chatgpt.com/backend-api/codex/responses", "https://api.x.ai/v1/responses"
+
+
+@pytest.mark.parametrize(
+    ("url", "headers", "key", "cause"),
+    [
+        (CODEX, {"user-agent": "x"}, None, "AS503"),
+        (CODEX, {"Session_ID": "a"}, None, "AS902"),
+        (CODEX, None, None, "AS902"),  # no headers were recorded
+        (CODEX, {"user-agent": "x"}, "k", "AS902"),
+        (GROK, {"user-agent": "x"}, None, "AS503"),
+        (GROK, {"x-grok-conv-id": "a"}, None, "AS902"),
+        ("https://api.openai.com/v1/responses", {"user-agent": "x"}, None, "AS902"),
+    ],
+)
+def test_a_header_that_leads_back_to_a_machine_and_was_not_sent(tmp_path, url, headers, key, cause):
+    asked = {"model": "grok-4.5" if url == GROK else "gpt-5.4", "instructions": "be brief " * 9_000, "input": "go on"}
+    if key is not None:
+        asked["prompt_cache_key"] = key
+    counters = {"input_tokens": 20_000, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 3}
+    rows = [
+        {
+            "url": url,
+            "request": {"body": asked, **({} if headers is None else {"headers": headers})},
+            "response": {"id": f"r{number}", "usage": counters},
+            "start": START + 50 * number,
+            "end": START + 50 * number + 2,
+        }
+        for number in (0, 1)
+    ]
+    (session,) = read_all(tmp_path, *rows)
+    verdict = diagnose(session).verdicts[1]
+    assert (verdict.kind, verdict.cause) == ("miss", cause)
+    assert (verdict.fix is not None and "with every request" in verdict.fix) is (cause == "AS503")

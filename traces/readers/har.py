@@ -145,6 +145,7 @@ def _exchange(entry: _Entry, api: Api, source: Source) -> Exchange:
         betas=asked.betas,
         address=request.url,
         account=asked.account or answered.account,
+        routed=asked.routed,
     )
 
 

@@ -147,6 +147,7 @@ def exchange_of(row: Fields, source: Source) -> Exchange:
         address=address or asked.host,
         host=_first_text((row,), HOST_NAMES),
         account=_first_text((row,), ACCOUNT_NAMES) or asked.account or answered.account,
+        routed=asked.routed,
     )
 
 

@@ -49,6 +49,8 @@ def routing_by_bodies(case: BodyCase) -> Iterator[Hypothesis]:
     if case.moved:
         there = case.known_there
         yield Hypothesis("AS503", "sufficient", " ".join(case.moved), weight=180, predicted=(there, there))
+    elif case.unrouted is not None:
+        yield Hypothesis("AS503", "likely", case.unrouted[0], weight=70, fix=case.unrouted[1])
     else:
         yield Hypothesis("AS503", "open", weight=45)
     slots = case.rules.matching == "slot"

@@ -51,6 +51,7 @@ NEUTRAL: dict[str, object] = {
     "slot_similarity": 0,
     "checkpoint_step": 0,
     "pause": PAUSE,
+    "route_header": "",
     "route_hosts": 1,
     "route_sticky": 0,
     "route_switch": 0,

@@ -76,6 +76,7 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     request in its slot (``slots`` of them; a request takes one that shares more than ``slot_similarity`` percent of
     its prompt). With a ``checkpoint_step`` a slot can only go back to a multiple of so many tokens. After ``pause``
     seconds without use a prefix that was found by itself was seen to be gone, whatever lifetime is published.
+    A ``route_header`` of a request sends a conversation back to the machine that has its prefix.
 
     The parts that are chance are used by :mod:`agentsim.cache.provider_chance` alone: ``route_hosts`` caches that know
     nothing of each other; a conversation stays with one until it was idle for ``route_sticky`` seconds, or sends more
@@ -125,6 +126,7 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     slot_similarity: Percent = 0
     checkpoint_step: Count = 0
     pause: Count = 300
+    route_header: str = ""
     lives_short: Count = 0
     lives_long: Count = 0
     route_hosts: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1

@@ -111,6 +111,8 @@ codex      gpt-5.5               quantum          512               medium  384 
 codex      gpt-5.6-sol           pause            120               medium  48 % lost their prefix
 codex      gpt-5.6-sol           write_fee        "none"            medium  what is fresh costs the price of input
 openai     gpt-5.6-sol           matching         "breakpoint"      high    entries exist at breakpoints only
+codex      gpt-5.6-sol           route_header     "session_id"      medium  with the header each request read
+xai        grok-4.7              route_header     "x-grok-conv-id"  high    pins a conversation to its server
 xai        grok-4.7              scope            "server"          high    one cache for each server
 xai        grok-4.7              quantum          128               medium  124 measured calls
 kimi       kimi-k3               ttl_short        300               medium  five minutes unless an hour

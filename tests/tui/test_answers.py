@@ -9,6 +9,7 @@ from agentsim.core.dates import SECOND
 from agentsim.core.session import Problem
 from agentsim.outlook.cache_state import state_of
 from agentsim.outlook.next_acts import last_reply, price_acts
+from agentsim.tui.ink import Ink
 from agentsim.tui.session_loading import judge, read_paths
 from agentsim.tui.themes import THEMES, colourless
 from agentsim.tui.totals_screen import page
@@ -182,3 +183,16 @@ def test_without_colours_every_ink_is_that_of_the_text(monkeypatch):
         assert {plain.variables[name] for name in inks} == {theme.foreground}
     app = AgentsimApp(Launch())
     assert app.available_themes["dark"].variables["bad"] == app.available_themes["dark"].foreground
+
+
+def test_a_row_that_only_costs_less_has_the_same_outcome():
+    async def look(pilot):
+        panel = pilot.app.screen.query_one(WhatIfPanel)
+        panel.grid.cursor = panel.rows.order.index("ttl-5m")
+        await press(pilot, "space")
+        await settle(pilot)
+        rows = pilot.app.screen.rows
+        place = [column.key for column in rows.columns].index("outcome")
+        assert {rows.cells(line)[place] for line in range(len(rows))} == {("=", Ink.FAINT)}
+
+    drive(Launch(paths=(CLAUDE_CODE,)), keys("w"), look, size=(200, 40))

@@ -22,6 +22,9 @@ AT_ONCE = 200_000
 SAMPLE = 500
 """Rows that are measured to choose the widths of columns."""
 
+UNEXPLAINED = "AS9"
+"""How the codes of losses without a known cause begin."""
+
 KIND_INKS: dict[str, Ink] = {
     "first": Ink.FAINT,
     "hit": Ink.GOOD,
@@ -168,14 +171,20 @@ class TraceRows:
         return cells
 
     def _outcome(self, row: Row) -> Piece:
-        """What would have happened; "=" where the policies leave the row as it is simulated without them."""
+        """What would have happened; "=" where a row reads as much of as long a prompt as it does without the policies.
+
+        A loss that remains is named without a cause where none is found: the simulation knows it, its rows do not.
+        """
         id = row.request.id
         revised, base = self.revised.get(id) if self.revised is not None else None, self._base.get(id)
         verdict = self._verdicts.get(id)
         if revised is None or verdict is None:
             return ("–", Ink.FAINT)
-        same = base is not None and base.usage == revised.usage
-        return ("=", Ink.FAINT) if same else what_happened(revised.request, verdict)
+        if base is not None and _reach(base) == _reach(revised):
+            return ("=", Ink.FAINT)
+        if verdict.kind == "miss" and (verdict.cause or UNEXPLAINED).startswith(UNEXPLAINED):
+            return ("✗ MISS", Ink.BAD)
+        return what_happened(revised.request, verdict)
 
     # What screens ask
 
@@ -350,6 +359,10 @@ def provider_says(request: Request) -> str:
     if not diagnosis.reported:
         return ""
     return (diagnosis.reason or "no difference").replace("_", " ")
+
+
+def _reach(row: Row) -> tuple[int | None, int | None]:
+    return row.usage.read, row.usage.total_input
 
 
 def _start_width(rows: Sequence[Row]) -> int:

@@ -67,7 +67,7 @@ class _ModelMetrics(msgspec.Struct, gc=False):
     usage: _Sums | None = None
 
 
-class _Told(msgspec.Struct, gc=False):
+class _Names(msgspec.Struct, gc=False):
     """What tells a tool, a hook or a mode; left out where it is of another shape."""
 
     toolName: msgspec.Raw = ABSENT
@@ -83,15 +83,15 @@ _events = msgspec.json.Decoder(_Event)
 _starts = msgspec.json.Decoder(_Start)
 _model_changes = msgspec.json.Decoder(_ModelChange)
 _messages = msgspec.json.Decoder(_Message)
-_tolds = msgspec.json.Decoder(_Told)
+_names = msgspec.json.Decoder(_Names)
 _shutdowns = msgspec.json.Decoder(_Shutdown)
 
 
-def _told(data: msgspec.Raw) -> _Told:
+def _names_of(data: msgspec.Raw) -> _Names:
     try:
-        return _tolds.decode(data)
+        return _names.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return _Told()
+        return _Names()
 
 
 def detect(head: bytes, path: str) -> bool:
@@ -136,11 +136,11 @@ class _Log:
         elif kind in ("assistant.turn_start", "tool.execution_complete"):
             self.begun = time
         elif kind == "tool.execution_start":
-            self.assembly.note("tool_results", time, detail=told_name(_told(event.data).toolName))
+            self.assembly.note("tool_results", time, detail=told_name(_names_of(event.data).toolName))
         elif kind == "hook.start":
-            self.assembly.note("hook_output", time, detail=told_name(_told(event.data).hookType))
+            self.assembly.note("hook_output", time, detail=told_name(_names_of(event.data).hookType))
         elif kind == "session.mode_changed":
-            self.assembly.note("mode_change", time, detail=told_name(_told(event.data).newMode))
+            self.assembly.note("mode_change", time, detail=told_name(_names_of(event.data).newMode))
         elif kind == "session.start":
             start = decode(_starts, event.data)
             self.assembly.id = start.sessionId or self.assembly.id

@@ -123,3 +123,16 @@ def test_the_more_is_asked_the_less_is_a_surprise() -> None:
     assert found is not None
     assert find_lead(rows, lost, questions=int(MOST_CHANCE / found.chance)) is not None
     assert find_lead(rows, lost, questions=int(MOST_CHANCE / found.chance) + 1) is None
+
+
+def test_no_lead_from_a_real_log_whose_losses_are_shuffled(shared_data: Path) -> None:
+    (path,) = (shared_data / "claude-code").glob("*opus5-1h-parent*.jsonl")
+    (found,) = read([str(path)], [])
+    rows = marked_rows(found, diagnose(found).verdicts)
+    assert len({mark for row in rows for mark in row.marks}) > 20
+    random = Random(11)
+    drawings = 120
+    leads = sum(
+        find_lead(rows, shuffled(random, rows, losses)) is not None for losses in (3, 9) for _ in range(drawings)
+    )
+    assert leads <= 2 * drawings * MOST_CHANCE + 1

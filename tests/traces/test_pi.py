@@ -127,6 +127,8 @@ def test_a_prompt_is_a_path_of_the_tree(tmp_path):
         ("prompt_submitted", "a1"),
         ("tool_results", "a2"),
         ("tool_results", "a2"),
+        ("tool_results", "b1"),
+        ("tool_results", "b1"),
         ("prompt_submitted", "b1"),
         ("rewind", "b1"),
         ("compaction", "b2"),

@@ -31,11 +31,14 @@ PICTURES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[int, int], str
 
 
 async def settle(pilot: Pilot[int]) -> None:
-    """Wait until nothing works any more."""
-    for _ in range(4):
-        if len(pilot.app.workers):
-            await pilot.app.workers.wait_for_complete()
+    """Wait until nothing has worked for three looks: a key may start a worker only once what it opened is drawn."""
+    quiet = 0
+    while quiet < 3:
+        working = [worker for worker in pilot.app.workers if not worker.is_finished]
+        if working:
+            await pilot.app.workers.wait_for_complete(working)
         await pilot.pause(0.1)
+        quiet = 0 if working else quiet + 1
 
 
 async def draw(name: str) -> str:

@@ -167,7 +167,8 @@ def _seen(
     if abs(prompt.tokens_until(length) - read) >= abs(predicted - read):
         return ()  # no end of a block is nearer: sizes of blocks are estimates where a log does not tell them
     facts: list[Fact] = []
-    expired = parent is not None and parent.start is not None and now - parent.start > _longest_life(parent) * SECOND
+    used = None if parent is None else _time_of(parent)
+    expired = parent is not None and used is not None and now - used > _longest_life(parent) * SECOND
     source = written.get((request.model, prompt.chain(length))) if length else None
     if source is None and not prompt.breakpoints and parent is not None and parent.prompt is not None:
         # Where every prompt is kept, whatever the one before began with had been written.
@@ -262,7 +263,7 @@ def _holds(fact: Fact, sent: Mapping[str, Request], now: int, before: Request | 
     because its lifetime had ended is there where the one ``before`` in its lane asked for a longer one, or came later.
     """
     if fact.expired:
-        used = None if before is None else before.start
+        used = None if before is None else _time_of(before)
         return before is None or used is None or now - used > _longest_life(before) * SECOND
     source = sent.get(fact.source or "") if fact.kind == "kept" else None
     if source is None:
@@ -395,6 +396,11 @@ def _head_tokens(prompt: Prompt | None) -> int:
     if prompt is None:
         return 0
     return prompt.tokens_until(prompt.section_end("system")) or LONGEST_HEAD
+
+
+def _time_of(request: Request) -> int | None:
+    """When a request was sent, or, where the log does not tell, when it was answered."""
+    return request.start if request.start is not None else request.end
 
 
 def _longest_life(request: Request) -> int:

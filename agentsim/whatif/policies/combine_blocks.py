@@ -44,7 +44,7 @@ class CombineBlocks(Policy, frozen=True, kw_only=True):
     def unaccounted(self, session: Session) -> int:
         """Which entries a prompt of fewer blocks finds where others were dropped is not in the worlds: as measured, by
         so much."""
-        return 100
+        return 85
 
     def unsuited(self, session: Session) -> str | None:
         """No turn adds that many texts."""

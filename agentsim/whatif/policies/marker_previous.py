@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from agentsim.core.session import Request, Session
+from agentsim.core.session import Request
 from agentsim.whatif.policies.marker_places import AddedMarkers
 from agentsim.whatif.policies.session_rewriting import last_marker
 
@@ -21,10 +21,6 @@ class MarkerPrevious(AddedMarkers, frozen=True, kw_only=True):
         "pi": "Not yours to place; add fewer blocks in one turn.",
         "own-code": "Keep cache_control on the block that ended the last request for one more request.",
     }
-
-    def unaccounted(self, session: Session) -> int:
-        """Entries that could be read only seconds later are not in the worlds: by so much, as measured."""
-        return 5
 
     def places(self, request: Request, parent: Request | None) -> Iterable[int]:
         """The last marked block of the parent, where this prompt still has all that stands before it."""

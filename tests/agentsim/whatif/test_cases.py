@@ -200,5 +200,5 @@ def test_an_hour_for_the_main_lane_alone_wins_where_it_wins_although_the_log_beg
     saved = {outcome.policy.name: outcome.saving or 0 for outcome in comparison.outcomes}
     assert max(saved, key=lambda name: saved[name]) == "ttl-main-1h"
     best = next(outcome for outcome in comparison.outcomes if outcome.policy.name == "ttl-main-1h")
-    assert best.told is not None
-    assert best.told > 0
+    assert best.interval is not None
+    assert best.interval.low > 0

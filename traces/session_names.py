@@ -8,7 +8,6 @@ content was asked for.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -66,9 +65,9 @@ def project_of(session: Session) -> str | None:
 
 @lru_cache(4096)
 def _of_file(path: str, session: str) -> SessionNames:
-    with suppress(OSError, sqlite3.Error, ValueError):
+    with suppress(OSError, ValueError):
         if path.endswith(".db"):
-            return _of_database(path, session)
+            return _of_readable_database(path, session)
         facts: dict[str, str] = {}
         for record in _records(path):
             _take(record, facts)
@@ -155,6 +154,14 @@ def _words(content: Any) -> str | None:
         if isinstance(text, str) and text.strip() and text.lstrip()[0] not in "<#":
             return " ".join(text.split())[:_WORDS]
     return None
+
+
+def _of_readable_database(path: str, session: str) -> SessionNames:
+    import sqlite3  # here, as few sessions are in a database
+
+    with suppress(sqlite3.Error):
+        return _of_database(path, session)
+    return SessionNames()
 
 
 def _of_database(path: str, session: str) -> SessionNames:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from statistics import median
 
 import msgspec
 
@@ -166,7 +165,7 @@ def words_of_floor(cause: str, reads: Sequence[int]) -> str:
         return ""
     if not any(reads):
         return "each time nothing was read"
-    same = f"{reads[0]:,}" if len({*reads}) == 1 else f"about {round(median(reads)):,}"
+    same = f"{reads[0]:,}" if len({*reads}) == 1 else f"about {round(_median(reads)):,}"
     return f"each time {same} tokens were read"
 
 
@@ -227,6 +226,12 @@ def _places_in_lanes(diagnosis: Diagnosis) -> dict[str, tuple[str, int]]:
     return places
 
 
+def _median(values: Sequence[int]) -> float:
+    from statistics import median  # here, as it is asked for only where losses repeat
+
+    return median(values)
+
+
 def _rhythm(group: Sequence[_Loss], order: dict[str, tuple[str, int]]) -> str:
     first, last = group[0].number, group[-1].number
     if len(group) == 2:
@@ -243,7 +248,7 @@ def _rhythm(group: Sequence[_Loss], order: dict[str, tuple[str, int]]) -> str:
     starts = [loss.row.start for loss in group if loss.row.start is not None]
     if len(starts) == len(group):
         gaps = [later - earlier for earlier, later in pairwise(starts)]
-        usual = median(gaps)
+        usual = _median(gaps)
         if usual >= MINUTE and all(abs(gap - usual) * SAME_TIME <= usual for gap in gaps):
             return f"every {round(usual / MINUTE):,} min from #{first} to #{last}"
     return f"between #{first} and #{last}"

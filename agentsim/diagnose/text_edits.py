@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from agentsim.bodies.canonical_block import same_json_sorted, split_text
@@ -131,6 +130,8 @@ def changed_characters(old_span: str, new_span: str) -> int:
     one, other = _WORD.findall(old_span), _WORD.findall(new_span)
     if max(len(one), len(other)) > _COUNTED_TOKENS:
         return max(len(old_span), len(new_span))
+    from difflib import SequenceMatcher  # here, as a judgement without bodies never compares texts
+
     changed = 0
     for tag, a, b, c, d in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if tag != "equal":

@@ -7,12 +7,10 @@ command runs.
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,6 +49,9 @@ def _is_pipe(path: str) -> bool:
 
 @contextmanager
 def _kept(path: str) -> Iterator[str]:
+    import shutil  # here, as few commands read a pipe
+    from tempfile import TemporaryDirectory
+
     with TemporaryDirectory(prefix="agentsim-") as folder:
         place = os.path.join(folder, STANDS_AS)
         try:

@@ -79,6 +79,8 @@ class _Judge:
         self.memories: list[LaneMemory] = []
         self.lane_of: list[int] = []
         self.lifetimes: list[EntryLifetime] = []
+        self.known_facts: dict[int, tuple[RowFacts, Request]] = {}
+        """Of the calls that were looked at closely: the next one in the lane often is, too."""
         self.known_lifetimes: dict[tuple[EntryLifetime | None, bool, bool, int], EntryLifetime] = {}
         self.own_rules = has_own_rules("anthropic")
         self.days: dict[tuple[str, str], int | None] = {}
@@ -161,12 +163,12 @@ class _Judge:
         self.lane_of.append(lane)
         inherited = None if parent is None else self.lifetimes[parent.index]
         self.lifetimes.append(self._lifetime(call, inherited))
-        came_from = None
-        if parent is not None:
+        came_from = None if parent is None else self.known_facts.get(parent.index)
+        if parent is not None and came_from is None:
             up = self.tree.step(parent, count=False)
             first = up.parent if up.parent is not None and up.parent.index < parent.index else None
             came_from = self._facts(parent, up, None if first is None else self._facts(first, _NO_STEP, None))
-        row, _ = self._facts(call, step, came_from)
+        row, _ = self.known_facts[call.index] = self._facts(call, step, came_from)
         above = row.parent
         reads_all = above is not None and row.read >= above.warm > 0
         if parent is not None and above is not None and above.ttl is None and reads_all and _may_be_idle(parent, call):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 
 from agentsim.core.file_problems import refused
 from agentsim.core.near_words import did_you_mean
@@ -17,6 +16,9 @@ from agentsim.rules.providers.rules_parsing import parse_rules
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _ALIASES = re.compile(r"^aliases = \[([^\]]*)\]", re.MULTILINE)
+
+_FOLDER = os.path.dirname(__file__)
+"""Plain text: the module for better paths takes longer to import than a file of rules takes to read."""
 
 _LISTED = "'agentsim rules show' lists those that are known"
 
@@ -113,13 +115,13 @@ def _bundled(name: str) -> RulesFile | None:
     if name not in _bundled_names():
         alias = _bundled_aliases().get(name)
         return None if alias is None else _bundled(alias)
-    path = _folder() / f"{name}.toml"
-    return parse_rules(path.read_text("utf-8"), path.name)
+    with open(_place(name), encoding="utf-8") as stream:
+        return parse_rules(stream.read(), f"{name}.toml")
 
 
 @cache
 def _bundled_names() -> tuple[str, ...]:
-    return tuple(sorted(path.stem for path in _folder().glob("*.toml")))
+    return tuple(sorted(name.removesuffix(".toml") for name in os.listdir(_FOLDER) if name.endswith(".toml")))
 
 
 @cache
@@ -127,12 +129,12 @@ def _bundled_aliases() -> dict[str, str]:
     """Which provider each alias means. Only the beginning of each file is looked at: reading all would take long."""
     found: dict[str, str] = {}
     for name in _bundled_names():
-        with (_folder() / f"{name}.toml").open(encoding="utf-8") as stream:
+        with open(_place(name), encoding="utf-8") as stream:
             stated = _ALIASES.search(stream.read(4096))
         for alias in re.findall(r'"([^"]+)"', stated.group(1)) if stated else ():
             found[alias] = name
     return found
 
 
-def _folder() -> Path:
-    return Path(str(files("agentsim.rules.providers")))
+def _place(name: str) -> str:
+    return os.path.join(_FOLDER, f"{name}.toml")

@@ -1,8 +1,8 @@
 """``python -m benchmarks.tuning``: two months of sessions, a setting chosen from their logs, and the two months after.
 
 A person works under one pair of lifetimes. ``tune`` sees only the logs, chooses and predicts a share of the bill. The
-next two months are then lived twice by the same agents with the same random numbers: as before, and under what was
-chosen. The difference of the two bills is the truth. ``tune verify`` sees only the logs of the second life.
+next two months are then lived twice by the same agents with the same random numbers: as before, and under the
+best setting. The difference of the two bills is the truth. ``tune verify`` sees only the logs of the second life.
 """
 
 from __future__ import annotations
@@ -49,13 +49,15 @@ START = 1_790_000_000 * 10**9
 
 @dataclass(frozen=True)
 class TunedFleet:
-    """One person: what was predicted and what was true, in millionths of the bill; ``None``: nothing was chosen."""
+    """One person: what was predicted of the best setting and what was true, in millionths of the bill; ``None``: none
+    saved in both parts of the logs. ``proposed`` is whether all of the interval is a saving."""
 
     lifetimes: tuple[int, int]
     policy: str | None
     predicted: tuple[int, int, int] | None
     true: int | None
-    verification: TuneVerification | None
+    proposed: bool = False
+    verification: TuneVerification | None = None
 
 
 def orders_of(person: int, seed: int, count: int, first: int) -> list[BacktestOrder]:
@@ -95,15 +97,20 @@ def live_one(person: int, seed: int, sessions: int, folder: Path) -> TunedFleet:
     try:
         proposal = choose_settings(logs)
     except CannotTune:
-        return TunedFleet(lifetimes, None, None, None, None)
-    if not proposal.chosen or proposal.predicted is None:
-        return TunedFleet(lifetimes, None, None, None, None)
-    policy = proposal.chosen[0].setting.policy
+        return TunedFleet(lifetimes, None, None, None)
+    if not proposal.best or proposal.predicted is None:
+        return TunedFleet(lifetimes, None, None, None)
+    policy = proposal.best[0].setting.policy
     main, children = UNDER[policy]
     later = START + 61 * DAY
     chosen = (main or lifetimes[0], children or lifetimes[1])
     as_before = _bills(after, under_at(lifetimes, later))
     as_chosen = _bills(after, under_at(chosen, later))
+    told = proposal.predicted
+    true = share_of(as_before - as_chosen, as_before)
+    ends = (told.share, told.low, told.high)
+    if not proposal.chosen:
+        return TunedFleet(lifetimes, policy, ends, true, proposed=False)
     since = _written(after, under_at(chosen, later), folder / "after")
     application = KeptApplication(
         file="settings.json",
@@ -123,9 +130,7 @@ def live_one(person: int, seed: int, sessions: int, folder: Path) -> TunedFleet:
         verification = verify_settings([*logs, *since], application)
     except CannotTune:
         verification = None
-    told = proposal.predicted
-    true = share_of(as_before - as_chosen, as_before)
-    return TunedFleet(lifetimes, policy, (told.share, told.low, told.high), true, verification)
+    return TunedFleet(lifetimes, policy, ends, true, proposed=True, verification=verification)
 
 
 def under_at(lifetimes: tuple[int, int], first: int) -> Callable[[int], Callable[[Plan], Plan]]:
@@ -155,7 +160,8 @@ def table(fleets: Sequence[TunedFleet]) -> str:
     """What was predicted beside what was true."""
     chosen = [one for one in fleets if one.predicted is not None and one.true is not None]
     inside = [one for one in chosen if one.predicted[1] <= one.true <= one.predicted[2]]  # type: ignore[index,operator]
-    wrong = [one for one in chosen if one.true is not None and one.true <= 0]
+    proposed = [one for one in chosen if one.proposed]
+    wrong = [one for one in proposed if one.true is not None and one.true <= 0]
     checked = [one for one in chosen if one.verification is not None]
     off = sorted(abs(one.verification.measured.share - one.true) for one in checked)  # type: ignore[union-attr,operator]
     covered = [one for one in checked if one.verification.measured.holds(one.true)]  # type: ignore[union-attr,arg-type]
@@ -166,13 +172,15 @@ def table(fleets: Sequence[TunedFleet]) -> str:
     by_policy: dict[str, int] = {}
     for one in chosen:
         by_policy[str(one.policy)] = by_policy.get(str(one.policy), 0) + 1
+    names = ", ".join(f"{name} {count}" for name, count in sorted(by_policy.items()))
     lines = [
         "| | |",
         "|---|---|",
         f"| people | {len(fleets)} |",
-        f"| a setting was chosen for | {len(chosen)} ({', '.join(f'{k} {v}' for k, v in sorted(by_policy.items()))}) |",
+        f"| a setting saved in both parts of the logs for | {len(chosen)} ({names}) |",
         f"| the predicted interval holds the true saving | {len(inside)} of {len(chosen)} |",
-        f"| the setting cost more in truth | {len(wrong)} of {len(chosen)} |",
+        f"| it was proposed, as its whole interval is a saving, to | {len(proposed)} |",
+        f"| what was proposed cost more in truth | {len(wrong)} of {len(proposed)} |",
         f"| verify: measured and true share differ by, median | {_middle(off)} % of the bill |",
         f"| verify: the measured interval holds the truth | {len(covered)} of {len(checked)} |",
         f"| verify: judged | {', '.join(f'{k} {v}' for k, v in sorted(judged.items()))} |",
@@ -201,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.each:
             one = fleets[-1]
             judged = "" if one.verification is None else one.verification.judgement
-            print(person, one.lifetimes, one.policy, one.predicted, one.true, judged, flush=True)
+            print(person, one.lifetimes, one.policy, one.predicted, one.true, one.proposed, judged, flush=True)
     text = f"Seed {asked.seed}: {asked.people} people, {asked.sessions} sessions in two months, "
     text += f"{time.monotonic() - began:.0f} s.\n\n{table(fleets)}"
     print(text)

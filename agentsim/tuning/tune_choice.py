@@ -34,9 +34,10 @@ class TunedPolicy(msgspec.Struct, frozen=True, kw_only=True):
 class TuneProposal(msgspec.Struct, frozen=True, kw_only=True):
     """What to write into the settings of a harness, and what that is predicted to save.
 
-    Money in picodollars, times in nanoseconds. ``older`` and ``newer`` count the sessions of the two parts. ``chosen``
-    holds at most one setting of each slot; ``predicted`` is its share of the bills that follow, ``None`` where nothing
-    is chosen. ``lifetimes`` are those that the sessions asked for: the saving is against them.
+    Money in picodollars, times in nanoseconds. ``older`` and ``newer`` count the sessions of the two parts. ``best``
+    holds at most one setting of each slot, those that saved most in both parts; ``predicted`` is what they save of the
+    bills that follow, ``None`` where there is none. ``lifetimes`` are those that the sessions asked for: the saving is
+    against them.
     """
 
     harness: str
@@ -49,9 +50,14 @@ class TuneProposal(msgspec.Struct, frozen=True, kw_only=True):
     last: int
     lifetimes: RecordedLifetimes
     tried: tuple[TunedPolicy, ...]
-    chosen: tuple[TunedPolicy, ...] = ()
+    best: tuple[TunedPolicy, ...] = ()
     predicted: ShareInterval | None = None
     left_out: tuple[NotTried, ...] = ()
+
+    @property
+    def chosen(self) -> tuple[TunedPolicy, ...]:
+        """What is proposed: the best, where it saves for certain."""
+        return self.best if self.predicted is not None and self.predicted.low > 0 else ()
 
     @property
     def monthly(self) -> tuple[int, int, int] | None:
@@ -112,7 +118,7 @@ def choose_settings(
         if predicted.low <= 0:
             reason = "it may as well cost more in the sessions to come"
             tried = [msgspec.structs.replace(one, reason=reason) if one in chosen else one for one in tried]
-            chosen, predicted = [], None
+            chosen = [msgspec.structs.replace(one, reason=reason) for one in chosen]
     return TuneProposal(
         harness=name,
         version=version,
@@ -124,7 +130,7 @@ def choose_settings(
         last=max(max(r.end or r.start or 0 for r in case.session.requests) for case in alike),
         lifetimes=lifetimes,
         tried=tuple(tried),
-        chosen=tuple(chosen),
+        best=tuple(chosen),
         predicted=predicted,
         left_out=tuple(left),
     )

@@ -27,6 +27,7 @@ def proposal_document(proposal: TuneProposal) -> Document:
         "lifetimes": {"main": proposal.lifetimes.main, "children": proposal.lifetimes.children},
         "settings": {key: value for one in proposal.chosen for key, value in one.setting.settings.items()},
         "policies": [one.setting.policy for one in proposal.chosen],
+        "best": [one.setting.policy for one in proposal.best],
         "predicted": _interval(proposal.predicted),
         "monthly": None
         if month is None
@@ -57,6 +58,7 @@ def verification_document(verification: TuneVerification) -> Document:
         "applied": utc(application.time),
         "settings": application.written,
         "policies": list(application.policies),
+        "best": [one.setting.policy for one in proposal.best],
         "predicted": _interval(application.predicted),
         "sessions": verification.sessions,
         "in_force": verification.in_force,

@@ -43,16 +43,21 @@ def write_proposal(paper: Paper, proposal: TuneProposal) -> None:
     )
     paper.line()
     month = proposal.monthly
+    written = [text for one in proposal.best for text in one.setting.written]
     if proposal.predicted is None or month is None:
-        paper.paragraph(("No setting is proposed.", Style.STRONG), " None would have saved in both parts for certain.")
+        paper.paragraph(("No setting is proposed.", Style.STRONG), " None would have saved in both parts.")
+    elif not proposal.chosen:
+        paper.paragraph(
+            ("No setting is proposed.", Style.STRONG),
+            f" {', '.join(written)} saved in both parts. In the sessions to come it may as well cost more: "
+            f"{_share(proposal.predicted)}, {_ends(proposal.predicted)}.",
+        )
     else:
-        written = [text for one in proposal.chosen for text in one.setting.written]
         paper.paragraph(("Set  ", Style.STRONG), (", ".join(written), Style.NAME))
         low, high = sorted((month[1], month[2]))
         paper.paragraph(
             f"It will save {_share(proposal.predicted)} of the bill: {figures.money(month[0])} in 30 days of such "
-            f"work, between "
-            f"{figures.money(low)} and {figures.money(high)} in nine of ten.",
+            f"work, between {figures.money(low)} and {figures.money(high)} in nine of ten.",
         )
     tried = [one for one in proposal.tried if one.older or one.newer]
     if tried:

@@ -11,7 +11,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from agentsim.tuning.tunable_setting import flat
 from agentsim.tuning.tune_choice import CannotTune, choose_settings
 from agentsim.tuning.tune_verification import TuneVerification, verify_settings
 from benchmarks.verdicts.__main__ import between_marks
-from benchmarks.whatif.backtest_sessions import BacktestOrder, bill, live, plan_of
+from benchmarks.whatif.backtest_sessions import BacktestOrder, LivedSession, bill, live, plan_of
 from benchmarks.whatif.hidden_facts import share
 from benchmarks.whatif.kept_logs import FORMS, VERSION
 
@@ -77,15 +77,11 @@ def orders_of(person: int, seed: int, count: int, first: int) -> list[BacktestOr
     return found
 
 
-def under(main: int | None, children: int | None, start: int) -> Callable[[Plan], Plan]:
-    """A plan with these lifetimes, begun at a time."""
-
-    def change(plan: Plan) -> Plan:
-        marks = plan.marks
-        new = msgspec.structs.replace(marks, ttl=main or marks.ttl, subagent_ttl=children or marks.subagent_ttl)
-        return msgspec.structs.replace(plan, marks=new, start=start)
-
-    return change
+def plan_on(order: BacktestOrder, lifetimes: tuple[int, int], start: int) -> Plan:
+    """The plan of a session with these lifetimes, begun at a time."""
+    plan = plan_of(order)[1]
+    marks = msgspec.structs.replace(plan.marks, ttl=lifetimes[0], subagent_ttl=lifetimes[1])
+    return msgspec.structs.replace(plan, marks=marks, start=start)
 
 
 def live_one(person: int, seed: int, sessions: int, folder: Path) -> TunedFleet:
@@ -93,7 +89,7 @@ def live_one(person: int, seed: int, sessions: int, folder: Path) -> TunedFleet:
     lifetimes = LIFETIMES[int(share(f"{seed}/{person}", "lifetimes") * len(LIFETIMES))]
     before = orders_of(person, seed, sessions, 0)
     after = orders_of(person, seed, sessions, 5_000)
-    logs = _written(before, under_at(lifetimes, START), folder / "before")
+    logs = _written(before, lifetimes, START, folder / "before")
     try:
         proposal = choose_settings(logs)
     except CannotTune:
@@ -104,14 +100,14 @@ def live_one(person: int, seed: int, sessions: int, folder: Path) -> TunedFleet:
     main, children = UNDER[policy]
     later = START + 61 * DAY
     chosen = (main or lifetimes[0], children or lifetimes[1])
-    as_before = _bills(after, under_at(lifetimes, later))
-    as_chosen = _bills(after, under_at(chosen, later))
+    as_before = _bills(after, lifetimes, later)
+    as_chosen = _bills(after, chosen, later)
     told = proposal.predicted
     true = share_of(as_before - as_chosen, as_before)
     ends = (told.share, told.low, told.high)
     if not proposal.chosen:
         return TunedFleet(lifetimes, policy, ends, true, proposed=False)
-    since = _written(after, under_at(chosen, later), folder / "after")
+    since = _written(after, chosen, later, folder / "after")
     application = KeptApplication(
         file="settings.json",
         harness=proposal.harness,
@@ -133,27 +129,26 @@ def live_one(person: int, seed: int, sessions: int, folder: Path) -> TunedFleet:
     return TunedFleet(lifetimes, policy, ends, true, proposed=True, verification=verification)
 
 
-def under_at(lifetimes: tuple[int, int], first: int) -> Callable[[int], Callable[[Plan], Plan]]:
-    """The change for the session of a day."""
-    return lambda number: under(*lifetimes, first + number * DAY)
-
-
-def _written(
-    orders: Sequence[BacktestOrder], change: Callable[[int], Callable[[Plan], Plan]], folder: Path
-) -> list[Session]:
+def _written(orders: Sequence[BacktestOrder], lifetimes: tuple[int, int], first: int, folder: Path) -> list[Session]:
     folder.mkdir(parents=True, exist_ok=True)
     found: list[Session] = []
-    for number, order in enumerate(orders):
+    for number, lived in enumerate(_lived(orders, lifetimes, first)):
         path = folder / f"{number:04d}.jsonl"
-        FORMS["claude-code"][0](live(order, change(number)), path)
+        FORMS["claude-code"][0](lived, path)
         path.write_text(path.read_text(encoding="utf-8").replace(VERSION, NEWER), encoding="utf-8")
         found += read([str(path)])  # one by one: ids of requests are the same in every session
     return found
 
 
-def _bills(orders: Sequence[BacktestOrder], change: Callable[[int], Callable[[Plan], Plan]]) -> int:
+def _bills(orders: Sequence[BacktestOrder], lifetimes: tuple[int, int], first: int) -> int:
     held = FORMS["claude-code"][1]
-    return sum(bill(held(live(order, change(number)))) for number, order in enumerate(orders))
+    return sum(bill(held(lived)) for lived in _lived(orders, lifetimes, first))
+
+
+def _lived(orders: Sequence[BacktestOrder], lifetimes: tuple[int, int], first: int) -> Iterator[LivedSession]:
+    """One session a day."""
+    for number, order in enumerate(orders):
+        yield live(order, plan_on(order, lifetimes, first + number * DAY))
 
 
 def table(fleets: Sequence[TunedFleet]) -> str:

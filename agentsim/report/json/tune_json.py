@@ -58,7 +58,6 @@ def verification_document(verification: TuneVerification) -> Document:
         "applied": utc(application.time),
         "settings": application.written,
         "policies": list(application.policies),
-        "best": [one.setting.policy for one in proposal.best],
         "predicted": _interval(application.predicted),
         "sessions": verification.sessions,
         "in_force": verification.in_force,

@@ -199,7 +199,9 @@ def _tried(setting: TunableSetting, version: str | None, cases: Sequence[Case], 
     saved = [one.case.sums.cost - one.sums.cost for one in lived]
     older, newer = sum(saved[:cut]), sum(saved[cut:])
     reason = ""
-    if older <= 0:
+    if policy.changes is not None:
+        reason = "the model would be shown something else, and whether it works as well is not simulated"
+    elif older <= 0:
         reason = "it costs more" if older else "it changes nothing"
     elif newer <= 0:
         reason = "it saved in the older sessions and not in the newer ones"

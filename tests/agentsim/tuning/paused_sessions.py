@@ -7,7 +7,7 @@ from agentsim.core.session import Lane, Request, Session, Usage
 SECOND = 10**9
 DAY = 86_400 * SECOND
 START = 1_780_000_000 * SECOND
-HEAD, STEP = 20_000, 2_000
+HEAD, STEP = 6_000, 2_000
 
 
 def paused(number, pauses, lifetime=300, model="claude-opus-4-8", version="2.1.300", day=None):

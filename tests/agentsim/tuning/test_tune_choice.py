@@ -32,7 +32,7 @@ def sessions(pauses: Sequence[int], count: int, **how: int) -> list[Session]:
 
 
 def test_pauses_that_five_minutes_do_not_outlast_ask_for_an_hour() -> None:
-    pauses = [QUICK, LONG, QUICK, LONG]
+    pauses = [QUICK, LONG] * 5
     found = choose_settings(sessions(pauses, 12))
     assert [one.setting.policy for one in found.chosen] == ["ttl-1h"]
     assert found.chosen[0].setting.settings == {"env": {"ENABLE_PROMPT_CACHING_1H": "1"}}
@@ -63,14 +63,14 @@ def test_what_saved_only_in_the_older_sessions_is_not_proposed() -> None:
 
 def test_eight_sessions_say_something_and_seven_nothing() -> None:
     assert FEWEST == 8
-    assert choose_settings(sessions([LONG], 8)).chosen
+    assert choose_settings(sessions([LONG] * 5, 8)).chosen
     with pytest.raises(CannotTune, match="7 sessions can be simulated"):
-        choose_settings(sessions([LONG], 7))
+        choose_settings(sessions([LONG] * 5, 7))
 
 
 def test_sessions_under_other_lifetimes_are_left_out() -> None:
     others = [paused(100 + number, [LONG], lifetime=3600, day=-number - 1) for number in range(3)]
-    found = choose_settings([*sessions([LONG], 9), *others])
+    found = choose_settings([*sessions([LONG] * 5, 9), *others])
     assert found.older + found.newer == 9
     assert [each.reason for each in found.left_out] == ["it asked for other lifetimes"] * 3
 
@@ -84,8 +84,15 @@ def test_a_version_without_the_setting_is_told() -> None:
     assert "version" not in reasons["2.1.243"]["ttl-main-1h"]
 
 
+def test_a_window_for_compaction_is_shown_and_not_proposed() -> None:
+    long = [paused(number, [QUICK] * 60) for number in range(9)]
+    shown = [one for one in choose_settings(long).tried if one.setting.slot == "compaction"]
+    assert {one.setting.settings["autoCompactWindow"] for one in shown} == {100_000, 200_000, 400_000}
+    assert all(one.reason for one in shown)
+
+
 def test_another_harness_is_named() -> None:
-    others = [replace(session, harness="pi") for session in sessions([LONG], 9)]
+    others = [replace(session, harness="pi") for session in sessions([LONG] * 5, 9)]
     with pytest.raises(CannotTune, match="no session of Claude Code can be simulated; these are of pi"):
         choose_settings(others)
     with pytest.raises(CannotTune, match="there are no sessions"):

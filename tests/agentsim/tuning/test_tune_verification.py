@@ -53,7 +53,7 @@ def bills(pauses: Sequence[int]) -> tuple[int, int]:
 
 
 def test_the_measured_share_is_that_of_the_two_bills() -> None:
-    pauses = [QUICK, LONG, QUICK, LONG]
+    pauses = [QUICK, LONG] * 5
     before, now = bills(pauses)
     share = share_of(before - now, before)
     found = verified(pauses, 9, ShareInterval(share, share - 1, share + 1))
@@ -67,7 +67,7 @@ def test_the_measured_share_is_that_of_the_two_bills() -> None:
 
 
 def test_a_prediction_that_did_not_hold_is_told_on_either_side() -> None:
-    pauses = [QUICK, LONG, QUICK, LONG]
+    pauses = [QUICK, LONG] * 5
     before, now = bills(pauses)
     share = share_of(before - now, before)
     assert verified(pauses, 9, ShareInterval(share + 9, share + 1, share + 20)).judgement == "less"
@@ -83,13 +83,13 @@ def test_a_setting_that_costs_more_should_be_undone() -> None:
 
 
 def test_few_sessions_leave_it_open() -> None:
-    pauses = [LONG, LONG]
+    pauses = [LONG] * 8
     assert verified(pauses, 7, ShareInterval(1, 0, 999_999)).judgement == "open"
     assert verified(pauses, 8, ShareInterval(1, 0, 999_999)).judgement == "held"
 
 
 def test_a_setting_that_is_not_in_force_proves_nothing() -> None:
-    found = verified([LONG, LONG], 9, ShareInterval(1, 0, 999_999), lifetime=300)
+    found = verified([LONG] * 8, 9, ShareInterval(1, 0, 999_999), lifetime=300)
     assert (found.in_force, found.against) == (0, 9)
     assert found.judgement == "open"
 

@@ -85,6 +85,7 @@ SLOW = frozenset(
         "tui/test_timeline.py",
         "tui/test_trace.py",
         "tui/test_whatif.py",
+        "test_docstrings.py",
     }
 )
 """Files of tests that take ten seconds or more together, marked slow as a whole: the README's command leaves them out

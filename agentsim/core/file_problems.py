@@ -43,5 +43,5 @@ class WrittenFileError(ValueError):
 
 
 def refused(reason: str, remedy: str, *, file: str | None = None, line: int | None = None) -> WrittenFileError:
-    """The error of one problem."""
+    """The error of one problem: its ``reason``, its ``remedy``, and ``file`` and ``line`` as far as they are known."""
     return WrittenFileError(FileProblem(reason, remedy, file, line))

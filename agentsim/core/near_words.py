@@ -9,7 +9,8 @@ LIKE = 0.55
 
 
 def nearest(word: str, known: Iterable[str], count: int = 1) -> list[str]:
-    """The known words most like one, best first, whatever its case and whether it has hyphens or underscores."""
+    """At most ``count`` of the ``known`` words that are most like ``word``, best first, whatever its case and whether
+    it has hyphens or underscores."""
     from difflib import get_close_matches
 
     folded = {_folded(name): name for name in known}
@@ -17,7 +18,7 @@ def nearest(word: str, known: Iterable[str], count: int = 1) -> list[str]:
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """``did you mean X?``, or something else to say where nothing is near."""
+    """``did you mean X?`` of the ``known`` words; ``otherwise`` where none is near ``word``."""
     near = nearest(word, known)
     return f"did you mean {near[0]}?" if near else otherwise
 

@@ -71,7 +71,8 @@ def new_sums() -> list[int]:
 
 
 def add(sums: list[int], usage: Usage, cost: int | None, equivalents: int | None) -> None:
-    """Add one request to sums. More numbers may stand behind them."""
+    """Add one request to ``sums``, which may have more numbers behind them. ``cost`` is in picodollars, ``equivalents``
+    in micro-tokens."""
     sums[0] += 1
     sums[1] += usage.fresh or 0
     sums[2] += (usage.write_short or 0) + (usage.write_long or 0) + (usage.write_other or 0)

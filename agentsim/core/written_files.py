@@ -56,12 +56,15 @@ class WrittenFile:
         return line_of(self._lines, path)
 
     def say(self, path: Path, reason: str, remedy: str) -> bool:
-        """Add a problem at a key; returns False."""
+        """Add a problem at the key ``path``: the ``reason`` and the ``remedy``. Returns False."""
         self.problems.append(FileProblem(reason, remedy, self.file, self.line(path), ".".join(map(str, path))))
         return False
 
     def fit(self, value: object, kind: Any, path: Path = ()) -> Any:
-        """A value in the file as one of a type; ``None``, with a problem for each mistake, where it is none."""
+        """The ``value`` at the key ``path`` as one of the type ``kind``.
+
+        ``None``, with a problem for each mistake, where it is none.
+        """
         try:
             found = fit(value, kind, path, self.say)
         except RecursionError:

@@ -48,7 +48,7 @@ class KeyFault(ValueError):
 
 
 def fit(value: Any, kind: Any, path: Path, say: Say) -> Any:
-    """A value as one of a type, or MISFIT. Each mistake is told, with the path of its key."""
+    """A ``value`` as one of the type ``kind``, or MISFIT; ``say`` gets each mistake, its key at or below ``path``."""
     origin = get_origin(kind)
     if origin is Annotated:
         return _fit_annotated(value, kind, path, say)

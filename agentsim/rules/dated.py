@@ -40,7 +40,7 @@ class Dated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def within(moment: int, since: int | None, until: int | None) -> bool:
-    """Whether a moment lies in a time whose beginning is part of it and whose end is not; ``None``: open."""
+    """Whether a ``moment`` is at or after ``since`` and before ``until``; ``None``: open."""
     return (since is None or moment >= since) and (until is None or moment < until)
 
 

@@ -69,5 +69,5 @@ def needed(matching: Matching) -> tuple[str, ...]:
 
 
 def neutral(name: str, words: str, provider: str) -> RuleFigure:
-    """The figure of a rule that is not stated."""
+    """The figure of the rule ``name`` where a ``provider`` does not state it: its value in ``words``."""
     return RuleFigure(rule=name, value=words, source=NOT_STATED, confidence="low", provider=provider)

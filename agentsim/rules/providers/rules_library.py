@@ -43,7 +43,10 @@ def load_rules(provider: str) -> RulesFile:
 
 
 def base_of(file: RulesFile, model: str, when: int | None) -> RulesFile | None:
-    """The file that a file refers to for a model. One that names its own provider means the bundled one."""
+    """The file that ``file`` refers to for a ``model`` at a time (``when``).
+
+    One that names its own provider means the bundled one.
+    """
     name = file.base(model, when)
     if name is None:
         return None

@@ -100,7 +100,7 @@ class Regrown:
         self._lanes: dict[str, Prompt] = {}
 
     def grow(self, request: Request, blocks: Sequence[Block], markers: Iterable[Breakpoint]) -> Prompt:
-        """A prompt of these blocks for a request."""
+        """A prompt of ``blocks`` for a ``request``, with its breakpoints, the ``markers``."""
         base = self._by_id.get(request.parent) if request.parent is not None else None
         base = base or self._lanes.get(request.lane)
         keep = 0

@@ -58,13 +58,16 @@ def test_rules_and_prices_agree_at_every_time_and_at_none(read: date, spans: lis
         text += LOOKBACK.format(value=100 + number, dates=dates)
         card = RateCard(fresh=100 + number, output=0)
         prices.append(OwnPrice(card=card, from_=since, until=until, read_until=start_of(read)))
+    moments = (None, *(start_of(day) for span in spans for day in span if day is not None))
+    bundled = {when: rules_for("anthropic", "claude-opus-4-8", when).lookback for when in moments}
     with with_rules(parse_rules(text, "own.toml")):
-        for when in (None, *(start_of(day) for span in spans for day in span if day is not None)):
+        for when in moments:
             card_then = own_card(tuple(prices), "claude-opus-4-8", when)
             lookback = rules_for("anthropic", "claude-opus-4-8", when).lookback
-            assert lookback == (20 if card_then is None else card_then.fresh)
-        asked = rules_for("anthropic", "claude-opus-4-8", start_of(read)).lookback
-        assert rules_for("anthropic", "claude-opus-4-8", None).lookback == asked
+            assert lookback == (bundled[when] if card_then is None else card_then.fresh)
+        card_then = own_card(tuple(prices), "claude-opus-4-8", start_of(read))
+        lookback = rules_for("anthropic", "claude-opus-4-8", None).lookback
+        assert lookback == (bundled[None] if card_then is None else card_then.fresh)
 
 
 def test_what_is_announced_for_tomorrow_is_shown_with_its_day_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -198,7 +198,7 @@ class Trials:
 
     def _try(self, mutant: Mutant, tests: list[pytest.Item]) -> int:
         """0 where all tests pass, 1 where one fails, UNMADE where loaded modules cannot be changed like that."""
-        before = compile(ast.parse((ROOT / mutant.file).read_text("utf-8")), str(mutant.file), "exec")
+        before = compile(ast.parse(self.scratch.original), str(mutant.file), "exec")
         if not exchange(os.path.realpath(self.scratch.folder / mutant.file), before, mutant.mutation.code):
             return UNMADE
         for number, item in enumerate(tests):
@@ -227,6 +227,8 @@ class Scratch:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "tree"
         self.folder.mkdir()
+        self.original = ""
+        """The text of the file that is another one now."""
         for name in COPIED:
             source, target = ROOT / name, self.folder / name
             if source.is_dir():
@@ -250,12 +252,12 @@ class Scratch:
     def changed(self, mutant: Mutant) -> Generator[None]:
         """The mutant is in the tree, for processes that tests start."""
         target = self.folder / mutant.file
-        original = target.read_text("utf-8")
+        self.original = target.read_text("utf-8")
         self._write(target, mutant.mutation.source)
         try:
             yield
         finally:
-            self._write(target, original)
+            self._write(target, self.original)
 
     def _write(self, target: Path, source: str) -> None:
         target.write_text(source, encoding="utf-8")

@@ -10,7 +10,8 @@ until one fails. The tests are those of the folder that mirrors the package (``t
 (``pip install -e '.[bench]'``) and kept in ``build/mutants`` until the package or the file of the test changes. Every
 mutant is printed with its file and line; survivors again at the end. A mutant that runs out of its time is killed.
 Tests of a line that would take more than ``--seconds`` of the processor are left out, the longest first. ``--only
-FILE:LINE`` tries the mutations of one line, as after writing a test for a survivor.
+FILE:LINE`` tries the mutations of one line, as after writing a test for a survivor. ``--fresh`` makes each in a new
+process: what tests computed while they were loaded (a table of prices) is computed by the mutant there.
 """
 
 from __future__ import annotations
@@ -330,8 +331,8 @@ def affordable(known: TestMap, tests: list[str], most: float) -> tuple[tuple[str
     return tuple(kept), used
 
 
-def try_mutants(scratch: Scratch, mutants: list[Mutant]) -> list[Mutant]:
-    """The mutants that survive, told one by one as they come."""
+def try_mutants(scratch: Scratch, mutants: list[Mutant], fresh: bool) -> list[Mutant]:
+    """The mutants that survive, told one by one as they come; with ``fresh`` each in a process of its own."""
     survivors: list[Mutant] = []
     unmade: list[int] = []
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -350,10 +351,13 @@ def try_mutants(scratch: Scratch, mutants: list[Mutant]) -> list[Mutant]:
 
     def alone(mutant: Mutant) -> int:
         mute()
+        os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(dir=scratch.folder.parent)
         return run_pytest(sorted({test.partition("::")[0] for test in mutant.tests}), Chosen(mutant.tests), "-x")
 
     with open(reading, encoding="utf-8") as results:
-        code = status_of(session)
+        if fresh:
+            os.write(writing, b"".join(b"%d %d\n" % (number, UNMADE) for number in range(len(mutants))))
+        code = 0 if fresh else status_of(session)
         os.set_blocking(reading, False)
         lines = results.read().splitlines()
         for number, status in (map(int, line.split()) for line in lines):
@@ -387,6 +391,7 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=60, help="how many mutants; 0: all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=60, help="of tests for one mutant, at most")
+    parser.add_argument("--fresh", action="store_true", help="each mutant in a new process with an empty cache folder")
     parser.add_argument("--slow", action="store_true", help="with the tests that are marked slow")
     parser.add_argument("--only", action="append", default=[], metavar="FILE:LINE", help="the mutations of a line")
     asked = parser.parse_args()
@@ -416,7 +421,7 @@ def main() -> None:
         for file, mutation in drawn:
             covering, needed = affordable(known, known.of(str(file), mutation.lines), asked.seconds)
             mutants.append(Mutant(file, mutation, covering, START + 3 * needed))
-        survivors = try_mutants(scratch, mutants)
+        survivors = try_mutants(scratch, mutants, asked.fresh)
     killed = len(drawn) - len(survivors)
     print(f"\n{killed} of {len(drawn)} killed ({100 * killed / max(1, len(drawn)):.1f} %)")
     for mutant in survivors:

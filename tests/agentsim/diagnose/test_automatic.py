@@ -8,7 +8,7 @@ from agentsim.core.dates import SECOND
 from agentsim.core.session import Event, Lane, Request, Session, Usage
 from agentsim.diagnose import diagnose, judge_rows
 from agentsim.diagnose.read_steps import USUAL_STEP, steps_of
-from agentsim.diagnose.row_facts import RowFacts
+from agentsim.diagnose.row_facts import ReadSteps, RowFacts
 
 
 def session(*rows, provider="openai", model="gpt-5.5", events=()):
@@ -274,6 +274,14 @@ def test_steps_are_learnt_from_reads():
     assert steps_of(facts(0, 1_408, 2_944, 3_968, 4_992)).width == 512
     assert steps_of(facts(9_984, 20_224, 21_248, 22_272)).width == 1_024
     assert steps_of(facts(1_408, 2_944)).width == USUAL_STEP  # too few to tell
+    assert steps_of(facts(1_408, 2_944, 3_968)).width == USUAL_STEP
+    steps = [100 + 512 * number for number in (1, 2, 4, 7, 11, 12, 15, 19, 21)]
+    assert steps_of(facts(*steps, 9_001)) == ReadSteps(512, (100,))  # one read in ten may end elsewhere
+    assert steps_of(facts(*steps[1:], 9_001)).width != 512
+    # Three that end alike are another row of steps, and fewer end where no step does.
+    two_rows = [*steps, *(512 * number + 612 for number in range(40)), 512 * 9 + 7, 512 * 12 + 7, 512 * 30 + 7]
+    assert steps_of(facts(*two_rows)) == ReadSteps(512, (100, 7))
+    assert steps_of(facts(*two_rows[:-1])) == ReadSteps(512, (100,))
     assert steps_of(facts(0, 100_001, 200_002, 300_003, 400_004)).width == USUAL_STEP  # no cache has such steps
 
 

@@ -38,7 +38,7 @@ def test_every_setting_bears_on_something_and_says_where_it_is_known_from(settin
 
 
 def test_a_harness_is_known_by_the_names_that_logs_and_people_use() -> None:
-    for name in ("claude-code", "Claude Code", "claude"):
+    for name in ("claude-code", "Claude Code", "claude", "claude-code/2.1.9"):
         assert known_harness(name) is known_harness("claude-code") is not None
     assert known_harness("gemini") is known_harness("gemini-cli") is not None
     for unknown in (None, "", "something-else"):

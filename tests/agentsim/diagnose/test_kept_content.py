@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentsim.core.prompt import Block, Prompt
 from agentsim.core.verdict import LEAST_LOSS
-from agentsim.diagnose.kept_content import unread_content
+from agentsim.diagnose.kept_content import is_replaced, unread_content
+from tests.agentsim import prompts
 
 PROSE = "the house has rules and the rules are old " * 40
 
@@ -64,3 +66,27 @@ def test_a_head_that_was_replaced_is_lost_where_nothing_else_is_left() -> None:
 def test_what_was_read_of_an_edited_block_was_not_lost() -> None:
     old, new = (Prompt.of([block(f"{PROSE} {word} {PROSE}", 1_000)]) for word in ("one", "two"))
     assert unread_content(old, 1, new, 0, 700).tokens == 300
+
+
+@pytest.mark.parametrize(
+    ("rounds", "left", "came", "replaced"),
+    [
+        (2, (), ("summary",), True),  # four blocks are gone
+        (2, (), (), False),  # nothing came in their place
+        (2, ("u1",), ("summary",), False),  # of four blocks one is left: three are gone
+        (3, ("u1",), ("summary",), True),
+        (3, ("u1",), (), False),  # what is there was sent before
+        (3, ("a1",), ("summary",), False),  # an answer is left
+    ],
+)
+def test_a_history_is_replaced_where_four_blocks_and_every_answer_are_gone(
+    rounds: int, left: tuple[str, ...], came: tuple[str, ...], replaced: bool
+) -> None:
+    def said(name: str) -> Block:
+        return prompts.block(name, 100, role="assistant" if name.startswith("a") else "user")
+
+    head = prompts.block("be brief", 1_000, "system", role=None)
+    old = prompts.prompt([head, *(said(f"{who}{number}") for number in range(rounds) for who in "ua")])
+    new = prompts.prompt([head, *map(said, (*came, *left))])
+    assert is_replaced(1, old, new, 2_000, 1_999) == replaced
+    assert not is_replaced(1, old, new, 2_000, 2_000), "nothing is shorter"

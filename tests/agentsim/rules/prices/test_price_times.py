@@ -82,7 +82,11 @@ def test_a_name_of_a_cloud_tells_its_part_of_the_world(name: str, place: str | N
 
 def test_tiers_of_a_model_and_what_no_request_reaches() -> None:
     assert PriceBook().tiers("anthropic", "no such model", MONDAY) == ()
-    assert PriceBook().tiers("anthropic", "claude-opus-4-6" + "x" * 200, MONDAY) == ()
+    longest = "claude-opus-4-6".rjust(184, "x").replace("xclaude", "/claude").rjust(200, "y")
+    assert len(longest) == 200
+    for name, is_known in ((longest, True), (f"y{longest}", False)):
+        assert bool(PriceBook().tiers("anthropic", name, MONDAY)) == is_known
+        assert (PriceBook().card("anthropic", name, MONDAY, 0) is not None) == is_known
     small, fast = (PriceBook().tiers("anthropic", "claude-opus-4-6", MONDAY, speed) for speed in (None, "fast"))
     assert [above for above, _ in small] == [above for above, _ in fast]
     assert small[-1][0] == -1  # an empty prompt has a price, too

@@ -107,6 +107,7 @@ def test_a_change_is_named_with_its_place(
     assert verdict.place is not None
     assert verdict.place.address == address
     assert verdict.lost == lost, "the text that an edited block still has was cached"
+    assert "summary" not in " ".join(verdict.established)
     assert verdict.compared_with == "r0"
 
 

@@ -90,3 +90,4 @@ def test_a_history_is_replaced_where_four_blocks_and_every_answer_are_gone(
     new = prompts.prompt([head, *map(said, (*came, *left))])
     assert is_replaced(1, old, new, 2_000, 1_999) == replaced
     assert not is_replaced(1, old, new, 2_000, 2_000), "nothing is shorter"
+    assert not is_replaced(0, old, new, 2_000, 1_999), "the system text is another one, too"

@@ -13,7 +13,7 @@ from agentsim.core.prompt import Prompt
 from agentsim.core.session import Event
 from agentsim.diagnose import Diagnosis, diagnose
 from agentsim.diagnose.changed_things import changed_tools, words_of_change
-from agentsim.diagnose.loss_findings import RepeatedLoss, findings_of
+from agentsim.diagnose.loss_findings import RepeatedLoss, findings_of, words_of_floor
 from agentsim.diagnose.loss_leads import LEAST_LOSSES, PROMPT, RowMarks, find_lead
 from agentsim.diagnose.prompt_diff import first_difference
 from agentsim.traces.format_registry import read
@@ -142,3 +142,10 @@ def test_tools_of_one_server_are_one_change() -> None:
     assert sentences == ("2 tools of the MCP server db came together: query, list.",)
     assert fix is None
     assert words_of_change(first_difference(new, old), new, old)[0][0].startswith("2 tools of the MCP server db went")
+
+
+def test_how_far_reads_reached_is_told_where_no_place_is_known() -> None:
+    assert words_of_floor("AS902", (0, 0)) == "each time nothing was read"
+    assert words_of_floor("AS901", (1_500, 1_500)) == "each time 1,500 tokens were read"
+    assert words_of_floor("AS901", (0, 1_500, 1_900)) == "each time about 1,500 tokens were read"
+    assert words_of_floor("AS104", (0, 0)) == "", "a changed tool has a place"

@@ -167,6 +167,15 @@ def test_an_hour_is_named_as_an_hour_and_a_dropped_tier_as_such():
     assert dropped[2].cause == "AS203"
 
 
+def test_the_lifetime_that_ended_is_that_of_the_last_breakpoint() -> None:
+    def body(rounds: int) -> Prompt:
+        blocks = chat(rounds)
+        return prompt(blocks, (1, 3_600), (len(blocks) - 1, 300))
+
+    verdict = judge(request("a", 0, body(1)), request("b", 400, body(2)))[1]
+    assert (verdict.kind, verdict.cause, verdict.lost) == ("miss", "AS201", 500)
+
+
 def test_within_the_grace_of_a_profile_neither_outcome_contradicts():
     logs = rules_for("anthropic", MODEL, None, "session_log")
     for after_end, read in ((320, 2_500), (320, 0), (330, 2_500), (331, 0)):

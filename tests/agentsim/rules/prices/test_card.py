@@ -117,8 +117,8 @@ def test_equivalents_round_half_to_even():
 
 def test_storage_rounds_half_to_even():
     hourly = RateCard(fresh=1, output=1, storage=1)  # a picodollar for a token kept for an hour
-    kept = (0, 1, 1_799, 1_800, 1_801, 3_600, 5_399, 5_400, 5_401, 9_000)
-    assert [storage_cost(hourly, seconds) for seconds in kept] == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2]
+    kept = (0, 1, 1_799, 1_800, 1_801, 3_600, 5_399, 5_400, 5_401, 9_000, 12_600, 16_200)
+    assert [storage_cost(hourly, seconds) for seconds in kept] == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 4, 4]
     assert storage_cost(RateCard(fresh=1, output=1), 0) == 0
     assert storage_cost(RateCard(fresh=1, output=1), 1) is None
 

@@ -11,7 +11,7 @@ from agentsim.core.dates import DAY, SECOND
 from agentsim.core.session import Request, Usage
 from agentsim.rules.prices import PriceBook, RateCard
 from agentsim.rules.prices.own_prices import OwnPrice
-from agentsim.rules.prices.price_library import _clause, _clock, _model
+from agentsim.rules.prices.price_library import _added_model, _clause, _clock, _model
 from agentsim.rules.prices.price_names import geography
 from agentsim.rules.prices.price_table import When
 
@@ -65,6 +65,14 @@ def test_a_model_whose_price_cannot_be_kept_is_known_without_one() -> None:
     assert fine is not None
     assert too_fine is not None
     assert (len(fine.periods), too_fine.periods, too_fine.id) == (1, (), "m")  # a tenth of a picodollar a token
+    half = _model(ModelInfo(id="m", match=ClauseEquals(equals="M"), prices=ModelPrice(input_mtok=Decimal(1))))
+    assert half is not None
+    assert half.periods == ()  # what an answer costs is not known
+
+
+def test_an_added_price_holds_for_the_smallest_prompt() -> None:
+    added = _added_model({"id": "m", "fresh": "1", "output": "2", "above": []})
+    assert added.periods[0].prices.fresh == ((-1, MILLION),)
 
 
 @pytest.mark.parametrize(

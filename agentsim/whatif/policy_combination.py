@@ -36,7 +36,9 @@ class _CombinationSearch:
         if len(self._outcomes) > _FEW:
             # One that saves nothing alone may still add to another: where there are few, all are tried.
             saving = [o for o in self._outcomes if trial.weight(o.sums) < self._nothing]
-            self._outcomes = saving + self._outcomes[len(saving) : max(_FEW, len(saving))]
+            others = [o for o in self._outcomes if o not in saving]
+            dearer, idle = ([o for o in others if bool(o.changed) is changes] for changes in (True, False))
+            self._outcomes = saving + dearer[: max(_FEW - len(saving), _FEW // 2)] + idle[:_FEW]
         self._known: dict[frozenset[str], int | None] = {}
 
     def found(self) -> Combination:

@@ -76,7 +76,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "tune": {
         "propose": "Choose settings from recorded sessions (what 'tune' alone does).",
-        "verify": "Hold what was foretold against the sessions since.",
+        "verify": "Hold what was predicted against the sessions since.",
         "undo": "Take the settings out again.",
     },
     "scenario": {

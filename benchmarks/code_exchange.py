@@ -39,7 +39,7 @@ def exchange(file: str, before: CodeType, after: CodeType) -> bool:
     found = [
         (one, changed[key])
         for one in gc.get_objects()
-        if isinstance(one, FunctionType)
+        if type(one) is FunctionType  # isinstance asks objects, and some of them warn when they are asked
         and (key := _key(one.__code__)) in changed
         and os.path.realpath(one.__code__.co_filename) == file
     ]

@@ -135,7 +135,8 @@ class Assembly:
             completeness=completeness,
             lanes=tuple(lane for lane in self._lanes.values() if lane.id in used),
             requests=proved,
-            events=tuple(event for event in self._events if event.lane in used),
+            # A trace that holds refused requests alone has no lanes, and tells of them all the same.
+            events=tuple(event for event in self._events if self.states_links or event.lane in used),
             files=tuple(self.files),
             harness=self.harness,
             title=self.title,

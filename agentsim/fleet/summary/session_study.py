@@ -84,6 +84,7 @@ def studies_of(
                 progress(sum(made), sum(len(group) for group in groups))
 
         found = _spread(groups, order, count, done, tell)
+        tell()  # what other processes did last
     return [study for _, studies in sorted(found, key=lambda one: one[0]) for study in studies]
 
 

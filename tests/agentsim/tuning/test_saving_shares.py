@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentsim.tuning.saving_shares import SessionSaving, ShareInterval, _few, measured_share, predicted_share, share_of
@@ -26,6 +26,7 @@ def test_sessions_that_are_all_alike_leave_nothing_open() -> None:
     assert measured_share(alike) == predicted_share(alike) == ShareInterval(100_000, 100_000, 100_000)
 
 
+@settings(max_examples=20)
 @given(SAVINGS)
 def test_what_comes_is_less_certain_than_what_was(savings: list[SessionSaving]) -> None:
     was, comes = measured_share(savings), predicted_share(savings)

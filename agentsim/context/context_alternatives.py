@@ -1,6 +1,6 @@
 """What the same work would have cost with less to carry: results cut short, a subagent of its own, tools deferred.
 
-These are reckoned on the account of a session, one at a time, and not simulated: that the agent would have worked on
+These are worked out on the account of a session, one at a time, and not simulated: that the agent would have worked on
 with the same requests is the condition of each.
 """
 

@@ -28,7 +28,7 @@ COUNTERS = ("fresh", "written", "read", "output")
 """Sums of tokens; each is null where no request reports that counter, and ``with_…`` says how many do."""
 
 RECORDED = "recorded"
-"""In place of a policy: the session as recorded, simulated. What a policy saves is reckoned from it."""
+"""In place of a policy: the session as recorded, simulated. What a policy saves is counted from it."""
 
 
 class Home(msgspec.Struct, frozen=True):

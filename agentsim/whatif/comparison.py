@@ -137,7 +137,7 @@ def _read(given: Given | Iterable[Given]) -> Iterator[Session]:
 
 
 def _cases(sessions: Iterable[Session], steps: _Steps) -> tuple[list[Case], list[NotTried]]:
-    """The sessions that can be reckoned with (all that can be simulated, when none can), and those left out."""
+    """The sessions that can be simulated well (all that can be simulated, when none can), and those left out."""
     cases: list[Case] = []
     left: list[NotTried] = []
     for session in sessions:

@@ -40,7 +40,7 @@ class SessionStudy(msgspec.Struct, array_like=True, gc=False):
     settings of it are known.
 
     ``cost`` is what its simulation comes to, in picodollars, and ``savings`` what each policy would have saved of it,
-    by name, of those that had something to do; ``cost`` is ``None`` where it cannot be reckoned with. Where a provider
+    by name, of those that had something to do; ``cost`` is ``None`` where it cannot be simulated. Where a provider
     keeps prompts by itself ``bounds`` stand instead of both.
     """
 

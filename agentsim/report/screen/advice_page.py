@@ -39,7 +39,7 @@ def write_advice(paper: Paper, advice: SettingAdvice, paths: Sequence[str]) -> N
         paper.paragraph((f"Proof: {proof(line, paths)}", Style.FAINT), first=["     "], rest=["     "])
     if advice.simulated < advice.sessions:
         of = figures.plural(advice.sessions, "session")
-        text = f"Simulated over {advice.simulated:,} of {of}: those that lost most and can be reckoned with."
+        text = f"Simulated over {advice.simulated:,} of {of}: those that lost most and can be simulated."
         paper.paragraph((text, Style.FAINT), first=["  "], rest=["  "])
 
 

@@ -22,8 +22,8 @@ def put(path: Path, text: str = "{}\n") -> str:
 
 
 def test_every_harness_is_found_in_its_usual_place(own_home):
-    wanted = []
-    unread = []
+    wanted: list[FoundPlace] = []
+    unread: list[FoundPlace] = []
     for places in PLACES:
         usual = next(iter(places.usual), None)
         if usual is None:  # Crush lists its projects

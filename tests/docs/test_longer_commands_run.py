@@ -28,7 +28,7 @@ PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
 
 MENTIONS = re.compile(
     r"agentsim (agree|check|compare|context|diff|exec|mcp|record|engine (bench|capacity|granularity|lab)"
-    r"|fleet (sweep|watch)|rules (calibrate|probe|live)|trace convert( --fingerprint)?|guard statusline"
+    r"|fleet (sweep|watch)|rules (calibrate|probe|live)|tune verify|trace convert( --fingerprint)?|guard statusline"
     r"|compare --policy ttl-5m|engine lab (NAME|[a-z0-9-]+)|conform HARNESS|rules live --live|rules probe --live"
     r"|replay TRACE --backend engine|diff <\(zcat before.jsonl.gz\) after.jsonl|engine lab --all --md report.md"
     r"|run fanout-2x2 --backend engine|conform claude-code codex|conform --markdown docs/conformance.md)"

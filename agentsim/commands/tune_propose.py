@@ -102,7 +102,7 @@ def _apply(proposal: TuneProposal, scope: Scope, yes: bool) -> None:
     from agentsim.guard.installation import settings_file
     from agentsim.guard.settings_text import BadSettings
     from agentsim.report.paper import Paper
-    from agentsim.tuning.kept_applications import KeptApplication, keep, kept_for
+    from agentsim.tuning.kept_applications import KeptApplication, forget, keep, kept_for
     from agentsim.tuning.tunable_setting import flat
     from agentsim.tuning.written_settings import plan_settings, values_before, write_settings
 
@@ -148,7 +148,12 @@ def _apply(proposal: TuneProposal, scope: Scope, yes: bool) -> None:
             last=proposal.last,
         )
     )
-    write_settings(plan)
+    try:
+        write_settings(plan)
+    except OSError as error:
+        forget(file)
+        reason = error.strerror or "cannot be written"
+        raise Failure(reason, file=file, remedy="check that you may write it; nothing was changed") from None
     Paper.on(sys.stdout).paragraph(
         f"{file}: written; 'agentsim tune verify' tells later what it saved, 'agentsim tune undo' takes it out"
     )

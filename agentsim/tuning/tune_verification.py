@@ -73,7 +73,12 @@ def verify_settings(sessions: Iterable[Session], application: KeptApplication) -
     """Hold what was predicted against the sessions since. Raises CannotTune where none can be simulated."""
     cases, left = simulated_cases(sessions, (application.harness,))
     since = [case for case in cases if _start(case) >= application.time]
-    before = [case for case in cases if application.first <= _start(case) < application.time]
+    before = [
+        case
+        for case in cases
+        if application.first <= _start(case) < application.time
+        and lifetimes_of(case.session).agrees(application.lifetimes)
+    ]
     if not since:
         late = f"; {left[0].name}: {left[0].reason}" if left else ""
         raise CannotTune(f"no session since the settings were written can be simulated{late}")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentsim.cli import main
+from agentsim.guard.installation import SettingsPlan
 from agentsim.report.exits import ExitCode
 from agentsim.traces.readers.agentsim1.trace_writer import write
 from tests.agentsim.tuning.paused_sessions import paused
@@ -72,6 +73,19 @@ def test_a_file_that_was_made_is_removed(home: Path, capsys: pytest.CaptureFixtu
     assert json.loads(settings.read_text()) == {"env": {"ENABLE_PROMPT_CACHING_1H": "1"}}
     assert main(["tune", "undo", "--yes"]) == ExitCode.OK
     assert not settings.exists()
+
+
+def test_a_file_that_cannot_be_written_leaves_no_trace(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(_plan: SettingsPlan) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("agentsim.tuning.written_settings.write_settings", fails)
+    assert main(["tune", "logs", *ALL, "--apply", "--yes"]) == ExitCode.UNREADABLE
+    assert "Permission denied" in capsys.readouterr().err
+    assert main(["tune", "undo"]) == ExitCode.OK
+    assert "nothing of 'agentsim tune --apply' is in it" in words(capsys)
 
 
 def test_a_setting_that_costs_more_is_a_finding(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

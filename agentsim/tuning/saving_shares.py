@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isqrt
 
 import msgspec
 
@@ -37,8 +38,16 @@ class ShareInterval(msgspec.Struct, frozen=True, gc=False):
         return self.low <= share <= self.high
 
     def widened(self, down: int, up: int) -> ShareInterval:
-        """The interval with its ends moved outward by so many millionths."""
-        return ShareInterval(self.share, self.low - max(down, 0), self.high + max(up, 0))
+        """The interval with what else is not known, by so many millionths downward and upward. That does not depend on
+        which sessions were drawn, so the two add as squares."""
+        low, high = _together(self.share - self.low, down), _together(self.high - self.share, up)
+        return ShareInterval(self.share, self.share - low, self.share + high)
+
+
+def _together(one: int, other: int) -> int:
+    """The root of the sum of two squares, rounded up; a negative ``other`` counts as none."""
+    square = one * one + max(other, 0) ** 2
+    return isqrt(square - 1) + 1 if square else 0
 
 
 def share_of(saving: int, cost: int) -> int:

@@ -62,3 +62,5 @@ def test_the_ends_belong_to_an_interval() -> None:
     interval = ShareInterval(5, 2, 9)
     assert [interval.holds(share) for share in (1, 2, 9, 10)] == [False, True, True, False]
     assert interval.widened(1, -3) == ShareInterval(5, 1, 9)
+    assert ShareInterval(0, -30, 40).widened(40, 30) == ShareInterval(0, -50, 50)
+    assert ShareInterval(7, 7, 7).widened(0, 2) == ShareInterval(7, 7, 9)

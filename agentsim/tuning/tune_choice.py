@@ -126,7 +126,7 @@ def choose_settings(
         newer=len(alike) - cut,
         cost=sum(case.sums.cost for case in alike),
         newer_cost=sum(case.sums.cost for case in alike[cut:]),
-        first=_start(alike[0].session),
+        first=began(alike[0].session),
         last=max(max(r.end or r.start or 0 for r in case.session.requests) for case in alike),
         lifetimes=lifetimes,
         tried=tuple(tried),
@@ -134,6 +134,11 @@ def choose_settings(
         predicted=predicted,
         left_out=tuple(left),
     )
+
+
+def began(session: Session) -> int:
+    """When the first request of a session was sent, in nanoseconds; 0 where none has a time."""
+    return min((request.start for request in session.requests if request.start is not None), default=0)
 
 
 def simulated_cases(sessions: Iterable[Session], harnesses: Sequence[str]) -> tuple[list[Case], list[NotTried]]:
@@ -149,7 +154,7 @@ def simulated_cases(sessions: Iterable[Session], harnesses: Sequence[str]) -> tu
         except CannotSimulate as error:
             left.append(NotTried(name=session.id, reason=str(error)))
             continue
-        if not _start(session):
+        if not began(session):
             left.append(NotTried(name=session.id, reason="its requests have no times"))
         elif not case.calibration.holds:
             left.append(
@@ -159,7 +164,7 @@ def simulated_cases(sessions: Iterable[Session], harnesses: Sequence[str]) -> tu
             left.append(NotTried(name=session.id, reason="not every request has a price"))
         else:
             cases.append(case)
-    return sorted(cases, key=lambda case: (_start(case.session), case.session.id)), left
+    return sorted(cases, key=lambda case: (began(case.session), case.session.id)), left
 
 
 def savings_under(policies: Sequence[Policy], cases: Sequence[Case]) -> list[LivedCase]:
@@ -227,7 +232,3 @@ def _predicted(policies: Sequence[Policy], cases: Sequence[Case], compared: int)
     worlds = interval_of(lived, saving, policies)
     down, up = share_of(saving - worlds.low, cost), share_of(worlds.high - saving, cost)
     return predicted_share(savings, tried=compared).widened(down, up)
-
-
-def _start(session: Session) -> int:
-    return min((request.start for request in session.requests if request.start is not None), default=0)

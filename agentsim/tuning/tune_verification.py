@@ -26,7 +26,7 @@ from agentsim.tuning.saving_shares import (
     measured_share,
     share_of,
 )
-from agentsim.tuning.tune_choice import CannotTune, savings_under, simulated_cases
+from agentsim.tuning.tune_choice import CannotTune, began, savings_under, simulated_cases
 from agentsim.whatif.policies import parse
 from agentsim.whatif.policies.ttl_lanes import TtlLanes
 from agentsim.whatif.policy_simulation import Case
@@ -72,11 +72,11 @@ class TuneVerification(msgspec.Struct, frozen=True, kw_only=True):
 def verify_settings(sessions: Iterable[Session], application: KeptApplication) -> TuneVerification:
     """Hold what was predicted against the sessions since. Raises CannotTune where none can be simulated."""
     cases, left = simulated_cases(sessions, (application.harness,))
-    since = [case for case in cases if _start(case) >= application.time]
+    since = [case for case in cases if began(case.session) >= application.time]
     before = [
         case
         for case in cases
-        if application.first <= _start(case) < application.time
+        if application.first <= began(case.session) < application.time
         and lifetimes_of(case.session).agrees(application.lifetimes)
     ]
     if not since:
@@ -208,7 +208,3 @@ def _pause(request: Request, last: dict[str, int]) -> int:
     if before is None or request.start is None:
         return 0
     return 1 + sum(request.start - before >= pause for pause in _PAUSES)
-
-
-def _start(case: Case) -> int:
-    return min((request.start for request in case.session.requests if request.start is not None), default=0)

@@ -19,6 +19,7 @@ def sessions_since(paths: Sequence[str], since: str | None, problems: list[Probl
     from agentsim.fleet.summary.grouped import first_day
     from agentsim.traces.harness_places import found_places
     from agentsim.tuning.tunable_setting import tunable_harnesses
+    from agentsim.tuning.tune_choice import began
 
     if paths:
         where = list(paths)
@@ -36,8 +37,4 @@ def sessions_since(paths: Sequence[str], since: str | None, problems: list[Probl
                 f"--since {since[:40]}: {error}", remedy="give 2026-01-31, or 30d", code=ExitCode.USAGE
             ) from None
         first = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 10**9
-    return [session for session in read_sessions(where, problems) if _began(session) >= first]
-
-
-def _began(session: Session) -> int:
-    return min((request.start for request in session.requests if request.start is not None), default=0)
+    return [session for session in read_sessions(where, problems) if began(session) >= first]
